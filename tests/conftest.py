@@ -17,6 +17,7 @@ import hypothesis
 import msgspec
 import pytest
 
+from harness import Harness
 from kept_connections import KeptConnections
 from tapgate import dev_secrets
 from tapgate.edge.services import Services
@@ -29,7 +30,6 @@ from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
-from world import World
 
 #: How long an example takes says how busy the machine is; what tests share serves all examples.
 hypothesis.settings.register_profile(
@@ -46,13 +46,13 @@ signals_module._ACK_TIMEOUT_SECONDS = 30.0
 if importlib.util.find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
-_A_DAY_SECONDS = 24 * 60 * 60
-_LONGEST_TEST_SECONDS = 120
-_TEMPLATE = "template_of_tests"
-_numbers = itertools.count(1)
+_DAY_SECONDS = 24 * 60 * 60
+_MAX_TEST_SECONDS = 120
+_TEMPLATE_DATABASE = "template_of_tests"
+_sequence = itertools.count(1)
 
 
-def url_of(database: str, server_url: str) -> str:
+def build_database_url(database: str, server_url: str) -> str:
     """The URL of another database on the same server."""
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
@@ -67,8 +67,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """What counts for a day or a month begins anew at midnight: no test is under way then. Tests of
     that have a clock of their own."""
-    left = _A_DAY_SECONDS - time.time() % _A_DAY_SECONDS
-    if left < _LONGEST_TEST_SECONDS:
+    left = _DAY_SECONDS - time.time() % _DAY_SECONDS
+    if left < _MAX_TEST_SECONDS:
         time.sleep(left + 0.1)
 
 
@@ -111,7 +111,7 @@ def postgres() -> Iterator[str]:
 
 #: What only a change of the schema changes: whoever altered a table leaves a database that is not
 #: as it was, however empty.
-_SCHEMA = """
+_SCHEMA_FINGERPRINT_SQL = """
     SELECT (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
            (SELECT count(*) FROM pg_class WHERE oid >= 16384),
            (SELECT max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
@@ -121,17 +121,17 @@ _SCHEMA = """
             WHERE oid >= 16384 AND NOT pg_is_other_temp_schema(pronamespace)
               AND pronamespace <> pg_my_temp_schema()),
            (SELECT count(*) FROM pg_db_role_setting)"""
-_LARGEST_REUSED = 30_000_000
+_MAX_REUSED_DATABASE_BYTES = 30_000_000
 
-_TABLES = """
+_LIST_TABLES_SQL = """
     SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
     WHERE schemaname IN ('public', 'messenger') AND tablename <> 'schema_migrations'"""
-_SEQUENCES = """
+_LIST_SEQUENCES_SQL = """
     SELECT format('%I.%I', schemaname, sequencename) AS name, start_value FROM pg_sequences
     WHERE schemaname = 'public'"""
 
 
-class Cleaner:
+class DatabaseCleaner:
     """Empties one database between tests, over a connection that stays open: PostgreSQL then knows
     the tables and how to empty them, which it takes longer to find out than to do."""
 
@@ -139,12 +139,14 @@ class Cleaner:
         self._connection = connection
 
     @classmethod
-    async def of(cls, url: str) -> Self:
+    async def connect(cls, url: str) -> Self:
         connection = await asyncpg.connect(url)
-        emptying = [f"DELETE FROM {row['name']};" for row in await connection.fetch(_TABLES)]
+        emptying = [
+            f"DELETE FROM {row['name']};" for row in await connection.fetch(_LIST_TABLES_SQL)
+        ]
         emptying += [
             f"PERFORM setval('{row['name']}', {row['start_value']}, false);"
-            for row in await connection.fetch(_SEQUENCES)
+            for row in await connection.fetch(_LIST_SEQUENCES_SQL)
         ]
         await connection.execute("SET session_replication_role = replica")
         await connection.execute(
@@ -153,10 +155,10 @@ class Cleaner:
         )
         return cls(connection)
 
-    async def schema(self) -> tuple[object, ...]:
-        return tuple(await self._connection.fetchrow(_SCHEMA))
+    async def fingerprint_schema(self) -> tuple[object, ...]:
+        return tuple(await self._connection.fetchrow(_SCHEMA_FINGERPRINT_SQL))
 
-    async def empty(self, seeds: "Seeds") -> None:
+    async def reset(self, seeds: "SeedRows") -> None:
         await self._connection.execute("SELECT pg_temp.empty_all()")
         for table, rows in seeds.items():
             marks = ", ".join(f"${place}" for place in range(1, len(rows[0]) + 1))
@@ -174,10 +176,10 @@ class Cleaner:
 
 
 #: The rows that migrations put into tables.
-Seeds = dict[str, list[asyncpg.Record]]
+SeedRows = dict[str, list[asyncpg.Record]]
 
 
-class Copies:
+class ScratchDatabases:
     """Copies of a migrated database, each for one test at a time.
 
     Making and dropping one takes longer than most tests, so what a test leaves is emptied and used
@@ -189,58 +191,63 @@ class Copies:
         self._url = url
         self._kept = kept
         self._schema: tuple[object, ...] = ()
-        self._seeds: Seeds = {}
+        self._seeds: SeedRows = {}
         self._free: list[str] = []
-        self._cleaners: dict[str, Cleaner] = {}
+        self._cleaners: dict[str, DatabaseCleaner] = {}
 
-    async def learn(self) -> None:
+    async def read_template(self) -> None:
         """What a new copy is like: its schema, and the rows that migrations put into it."""
-        template = await asyncpg.connect(url_of(_TEMPLATE, self._url))
+        template = await asyncpg.connect(build_database_url(_TEMPLATE_DATABASE, self._url))
         try:
-            self._schema = tuple(await template.fetchrow(_SCHEMA))
-            for row in await template.fetch(_TABLES):
+            self._schema = tuple(await template.fetchrow(_SCHEMA_FINGERPRINT_SQL))
+            for row in await template.fetch(_LIST_TABLES_SQL):
                 rows = await template.fetch(f"SELECT * FROM {row['name']}")
                 if rows:
                     self._seeds[row["name"]] = rows
         finally:
             await template.close()
 
-    async def make(self) -> str:
+    async def acquire(self) -> str:
         if self._free:
             return self._free.pop()
-        name = f"test_{next(_numbers)}"
+        name = f"test_{next(_sequence)}"
         await self._connection.execute(
-            f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY"
+            f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE_DATABASE} STRATEGY FILE_COPY"
         )
-        self._kept.serve(url_of(name, self._url))
+        self._kept.serve(build_database_url(name, self._url))
         return name
 
-    async def done_with(self, name: str) -> None:
+    async def release(self, name: str) -> None:
         cleaner = self._cleaners.get(name)
         await self._connection.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = $1 AND pid <> ALL ($2)""",
             name,
-            [*self._kept.pids(url_of(name, self._url)), *([cleaner.pid] if cleaner else [])],
+            [
+                *self._kept.pids(build_database_url(name, self._url)),
+                *([cleaner.pid] if cleaner else []),
+            ],
         )
-        if await self._emptied(name):
+        if await self._reset(name):
             self._free.append(name)
             return
         if cleaner := self._cleaners.pop(name, None):
             cleaner.close()
-        self._kept.forget(url_of(name, self._url))
+        self._kept.forget(build_database_url(name, self._url))
         await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    async def _emptied(self, name: str) -> bool:
+    async def _reset(self, name: str) -> bool:
         size = await self._connection.fetchval("SELECT pg_database_size($1)", name)
-        if size > _LARGEST_REUSED:
+        if size > _MAX_REUSED_DATABASE_BYTES:
             return False
         try:
             if name not in self._cleaners:
-                self._cleaners[name] = await Cleaner.of(url_of(name, self._url))
-            if await self._cleaners[name].schema() != self._schema:
+                self._cleaners[name] = await DatabaseCleaner.connect(
+                    build_database_url(name, self._url)
+                )
+            if await self._cleaners[name].fingerprint_schema() != self._schema:
                 return False
-            await self._cleaners[name].empty(self._seeds)
+            await self._cleaners[name].reset(self._seeds)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
             return False  # a test that ends all connections ended this one too
         return True
@@ -251,19 +258,19 @@ class Copies:
 
 
 @pytest.fixture(scope="session")
-async def copies(postgres: str) -> AsyncIterator[Copies]:
+async def copies(postgres: str) -> AsyncIterator[ScratchDatabases]:
     connection = await asyncpg.connect(postgres)
     try:
         # What a test writes need not outlive the machine.
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
         await connection.execute("SELECT pg_reload_conf()")
-        await connection.execute(_MANY_TRANSACTIONS)
-        await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
-        await migrate(url_of(_TEMPLATE, postgres))
+        await connection.execute(_ADVANCE_TRANSACTION_IDS)
+        await connection.execute(f"CREATE DATABASE {_TEMPLATE_DATABASE}")
+        await migrate(build_database_url(_TEMPLATE_DATABASE, postgres))
         kept = KeptConnections()
-        copies = Copies(connection, postgres, kept)
-        await copies.learn()
+        copies = ScratchDatabases(connection, postgres, kept)
+        await copies.read_template()
         kept.install()
         yield copies
         kept.uninstall()
@@ -274,7 +281,7 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
 
 #: PostgreSQL counts them from some hundreds on: a number of four digits may be anybody's PIN, which
 #: is then found in a log where nobody has put it.
-_MANY_TRANSACTIONS = """
+_ADVANCE_TRANSACTION_IDS = """
     DO $$ BEGIN
         FOR n IN 1..10000 LOOP
             PERFORM pg_current_xact_id();
@@ -286,23 +293,23 @@ _MANY_TRANSACTIONS = """
 @pytest.fixture
 async def empty_url(postgres: str) -> AsyncIterator[str]:
     """A database that nobody has put a table into."""
-    name = f"empty_{next(_numbers)}"
+    name = f"empty_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
     try:
         await connection.execute(f"CREATE DATABASE {name}")
-        yield url_of(name, postgres)
+        yield build_database_url(name, postgres)
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await connection.close()
 
 
 @pytest.fixture
-async def database_url(postgres: str, copies: Copies) -> AsyncIterator[str]:
-    name = await copies.make()
+async def database_url(postgres: str, copies: ScratchDatabases) -> AsyncIterator[str]:
+    name = await copies.acquire()
     try:
-        yield url_of(name, postgres)
+        yield build_database_url(name, postgres)
     finally:
-        await copies.done_with(name)
+        await copies.release(name)
 
 
 @pytest.fixture
@@ -357,8 +364,8 @@ async def other_client(services: Services, database_url: str) -> AsyncIterator[h
 
 
 @pytest.fixture
-def world(services: Services, client: httpx2.AsyncClient) -> World:
-    return World(services, client)
+def world(services: Services, client: httpx2.AsyncClient) -> Harness:
+    return Harness(services, client)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

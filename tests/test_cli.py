@@ -13,21 +13,23 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gateway.running import free_port
+from gateway.processes import free_port
 from tapgate.cli import app
 
-_TAPGATE = Path(sys.executable).with_name("tapgate")
+_TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
-def environ(folder: Path, **variables: str) -> dict[str, str]:
+def build_environ(folder: Path, **variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
     return kept | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
 
 
-def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_tapgate(
+    folder: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [_TAPGATE, *arguments],
-        env=environ(folder, **variables),
+        [_TAPGATE_EXECUTABLE, *arguments],
+        env=build_environ(folder, **variables),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -70,14 +72,14 @@ def test_everything_is_explained(command: list[str]) -> None:
 def test_what_is_wrong_is_one_line(
     folder: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
-    ended = tapgate(folder, command, **variables)
+    ended = run_tapgate(folder, command, **variables)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
 def test_a_port_in_use_is_one_line(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        ended = tapgate(folder, "serve", "--port", port)
+        ended = run_tapgate(folder, "serve", "--port", port)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
@@ -86,7 +88,7 @@ def test_a_port_in_use_is_one_line(folder: Path) -> None:
 
 
 def test_migrating_the_embedded_database(folder: Path, data_dir: Path) -> None:
-    first, second = tapgate(folder, "migrate"), tapgate(folder, "migrate")
+    first, second = run_tapgate(folder, "migrate"), run_tapgate(folder, "migrate")
     assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
     assert second.stdout == "The database is up to date.\n"
     assert (first.stderr, second.stderr) == ("", "")
@@ -95,9 +97,9 @@ def test_migrating_the_embedded_database(folder: Path, data_dir: Path) -> None:
 def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
     with up(folder, ports) as first:
-        in_use = tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
+        in_use = run_tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
         assert in_use.returncode == 1
-        migrated = tapgate(folder, "migrate")
+        migrated = run_tapgate(folder, "migrate")
         assert migrated.stdout == "The database is up to date.\n"
     with up(folder, ports) as second:
         pass
@@ -108,9 +110,9 @@ def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> N
 @contextlib.contextmanager
 def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
     """What it says until it is ready; it answers then. Stopped in the end."""
-    variables = environ(folder, **ports, TAPGATE_DEMO="off")
+    variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
-        [_TAPGATE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
+        [_TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         lines: list[str] = []
@@ -129,7 +131,7 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
 
 
 def test_a_database_without_tables_is_one_line(folder: Path, empty_url: str) -> None:
-    ended = tapgate(folder, "verify", TAPGATE_DATABASE_URL=empty_url)
+    ended = run_tapgate(folder, "verify", TAPGATE_DATABASE_URL=empty_url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("tapgate: the database has no tables yet")
     assert ended.stderr.count("\n") == 1

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from production import PRODUCTION, SERVICE_SECRETS
+from production_settings import PRODUCTION_ENVIRON, SERVICE_SECRETS
 from tapgate.edge.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load_settings
 
-_ADMIN = {
+_ADMIN_ENVIRON = {
     "TAPGATE_ADMIN_EMAIL": "ada@example.com",
     "TAPGATE_ADMIN_PASSWORD": "correct horse battery",
 }
@@ -20,7 +20,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def loaded(**variables: str) -> Settings:
+def load_from_environ(**variables: str) -> Settings:
     return load_settings({f"TAPGATE_{name}": value for name, value in variables.items()})
 
 
@@ -51,7 +51,7 @@ def test_the_defaults() -> None:
 
 
 def test_an_empty_variable_is_as_if_not_set() -> None:
-    settings = loaded(PORT="", DATABASE_URL="", CURRENCY="", DEMO="", SERVICE_SECRETS="")
+    settings = load_from_environ(PORT="", DATABASE_URL="", CURRENCY="", DEMO="", SERVICE_SECRETS="")
     assert (settings.port, settings.database_url, settings.currency) == (8000, None, "SLE")
 
 
@@ -64,16 +64,16 @@ def test_an_empty_variable_is_as_if_not_set() -> None:
     ],
 )
 def test_the_urls_follow_from_host_and_port(host: str, url: str) -> None:
-    assert loaded(HOST=host, PORT="9000").public_url == url
+    assert load_from_environ(HOST=host, PORT="9000").public_url == url
 
 
 def test_a_given_url_wins() -> None:
-    assert loaded(PUBLIC_URL="https://pay.example/").public_url == "https://pay.example"
+    assert load_from_environ(PUBLIC_URL="https://pay.example/").public_url == "https://pay.example"
 
 
 def test_a_database_may_have_several_hosts_with_ports() -> None:
     url = "postgresql://user:p%40ss@one:5432,two:5433,three/tapgate"
-    assert loaded(DATABASE_URL=url).database_url == url
+    assert load_from_environ(DATABASE_URL=url).database_url == url
 
 
 @pytest.mark.parametrize(
@@ -110,20 +110,20 @@ def test_a_database_may_have_several_hosts_with_ports() -> None:
 )
 def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        loaded(**{name: value})
+        load_from_environ(**{name: value})
     assert str(refused.value).startswith(f"TAPGATE_{name} ")
     assert "\n" not in str(refused.value)
 
 
 def test_the_first_admin_needs_both() -> None:
-    settings = loaded(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="short")
+    settings = load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="short")
     assert (settings.admin_email, settings.admin_password) == ("a@example.com", "short")
     with pytest.raises(SettingsError, match="TAPGATE_ADMIN_PASSWORD must be set too"):
-        loaded(ADMIN_EMAIL="a@example.com")
+        load_from_environ(ADMIN_EMAIL="a@example.com")
     with pytest.raises(SettingsError, match="TAPGATE_ADMIN_EMAIL must be set too"):
-        loaded(ADMIN_PASSWORD="short")
+        load_from_environ(ADMIN_PASSWORD="short")
     with pytest.raises(SettingsError, match="TAPGATE_ADMIN_EMAIL must be an e-mail"):
-        loaded(ADMIN_EMAIL="example.com", ADMIN_PASSWORD="short")
+        load_from_environ(ADMIN_EMAIL="example.com", ADMIN_PASSWORD="short")
 
 
 class TestSecrets:
@@ -141,7 +141,7 @@ class TestSecrets:
 
     def test_given_ones_win_and_are_added_to(self) -> None:
         made = load_settings({})
-        settings = loaded(
+        settings = load_from_environ(
             JWT_SECRET="given", SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
         )
         assert settings.jwt_secret == "given"
@@ -164,10 +164,10 @@ class TestSecrets:
     def test_need_a_folder_that_can_be_used(self) -> None:
         Path("file").touch()
         with pytest.raises(SettingsError, match="cannot be used"):
-            loaded(DATA_DIR="file/folder")
+            load_from_environ(DATA_DIR="file/folder")
 
     def test_are_not_shown(self) -> None:
-        settings = loaded(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="a long password")
+        settings = load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="a long password")
         assert settings.secret_key not in repr(settings)
         assert "a long password" not in repr(settings)
 
@@ -175,17 +175,21 @@ class TestSecrets:
 @pytest.mark.parametrize("environment", ["staging", "production"])
 class TestProduction:
     def test_starts_with_what_it_needs(self, environment: str) -> None:
-        settings = load_settings(PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment})
+        settings = load_settings(
+            PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
+        )
         assert settings.requires_secrets
         assert settings.is_production is (environment == "production")
         assert settings.demo == "off"
         assert settings.service_secrets == SERVICE_SECRETS
         assert not settings.data_dir.exists()
 
-    @pytest.mark.parametrize("name", [name for name in PRODUCTION if name[8:] != "ENVIRONMENT"])
+    @pytest.mark.parametrize(
+        "name", [name for name in PRODUCTION_ENVIRON if name[8:] != "ENVIRONMENT"]
+    )
     def test_refuses_to_start_without(self, environment: str, name: str) -> None:
         for value in ({}, {name: ""}):
-            rest = {key: given for key, given in PRODUCTION.items() if key != name}
+            rest = {key: given for key, given in PRODUCTION_ENVIRON.items() if key != name}
             rest["TAPGATE_ENVIRONMENT"] = environment
             with pytest.raises(SettingsError, match=f"{name} must be set in {environment}"):
                 load_settings(rest | value)
@@ -199,7 +203,7 @@ class TestProduction:
             ("SECRET_KEY", "changeme" * 4, "is easy to guess"),
             ("SERVICE_SECRETS", '{"gateway": "secret"}', "(gateway) is easy to guess"),
             ("MESSENGER_BRIDGE_TOKEN", "bridge", "is easy to guess"),
-            ("JWT_SECRET", PRODUCTION["TAPGATE_SECRET_KEY"], "must differ from"),
+            ("JWT_SECRET", PRODUCTION_ENVIRON["TAPGATE_SECRET_KEY"], "must differ from"),
             ("MESSENGER_APP_SECRET", SERVICE_SECRETS["gateway"], "must differ from"),
             ("MESSENGER_VERIFY_TOKEN", SERVICE_SECRETS["gateway"], "must differ from"),
             ("MESSENGER_VERIFY_TOKEN", "dev-verify-token", "must not be an example"),
@@ -212,7 +216,7 @@ class TestProduction:
     def test_refuses_a_bad_secret(
         self, environment: str, name: str, value: str, reason: str
     ) -> None:
-        given = PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment}
+        given = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
         with pytest.raises(SettingsError) as refusal:
             load_settings(given | {f"TAPGATE_{name}": value})
         assert str(refusal.value).startswith("TAPGATE_")
@@ -221,43 +225,43 @@ class TestProduction:
 
 
 def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:
-    settings = loaded(ENVIRONMENT="testing")
+    settings = load_from_environ(ENVIRONMENT="testing")
     assert (settings.demo, settings.messenger_verify_token) == ("off", "")
     assert len(settings.secret_key) >= 32
 
 
 def test_an_empty_verify_token_is_a_decision() -> None:
-    assert loaded(MESSENGER_VERIFY_TOKEN="").messenger_verify_token == ""
+    assert load_from_environ(MESSENGER_VERIFY_TOKEN="").messenger_verify_token == ""
 
 
 def test_the_flow_key_is_a_pem_or_the_path_of_one() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
     Path("key.pem").write_text(pem)
-    assert loaded(MESSENGER_FLOW_PRIVATE_KEY=pem).messenger_flow_private_key == pem
-    assert loaded(MESSENGER_FLOW_PRIVATE_KEY="key.pem").messenger_flow_private_key == pem
+    assert load_from_environ(MESSENGER_FLOW_PRIVATE_KEY=pem).messenger_flow_private_key == pem
+    assert load_from_environ(MESSENGER_FLOW_PRIVATE_KEY="key.pem").messenger_flow_private_key == pem
 
 
 @pytest.mark.parametrize(
     ("value", "on"), [("on", True), ("TRUE", True), ("1", True), ("off", False)]
 )
 def test_flags(value: str, on: bool) -> None:
-    assert loaded(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
+    assert load_from_environ(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
 
 
 def test_whoever_is_made_the_first_admin_can_log_in() -> None:
     for email in ("ada@localhost", "ada.lovelace@example.com"):
-        assert loaded(ADMIN_EMAIL=email, ADMIN_PASSWORD="short").admin_email == email
+        assert load_from_environ(ADMIN_EMAIL=email, ADMIN_PASSWORD="short").admin_email == email
         assert EmailRule(within_a_company=True).check(email) == email
     for email in ("ada lovelace@example.com", "ada@", "@example.com", "a,b@example.com", "a@b..c"):
         with pytest.raises(SettingsError, match="TAPGATE_ADMIN_EMAIL must be an e-mail"):
-            loaded(ADMIN_EMAIL=email, ADMIN_PASSWORD="short")
+            load_from_environ(ADMIN_EMAIL=email, ADMIN_PASSWORD="short")
     with pytest.raises(SettingsError, match="TAPGATE_ADMIN_PASSWORD must have at most 255"):
-        loaded(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="x" * 256)
+        load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="x" * 256)
 
 
 def test_trusted_proxies() -> None:
-    settings = loaded(TRUSTED_PROXIES="10.0.0.0/8, ::1")
+    settings = load_from_environ(TRUSTED_PROXIES="10.0.0.0/8, ::1")
     assert [str(network) for network in settings.trusted_proxies] == ["10.0.0.0/8", "::1/128"]
-    assert loaded().trusted_proxies == ()
+    assert load_from_environ().trusted_proxies == ()
     with pytest.raises(SettingsError, match="TAPGATE_TRUSTED_PROXIES must be addresses"):
-        loaded(TRUSTED_PROXIES="proxy.example.com")
+        load_from_environ(TRUSTED_PROXIES="proxy.example.com")

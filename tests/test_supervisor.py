@@ -17,13 +17,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gateway.running import free_port
+from gateway.processes import free_port
 from tapgate import supervisor
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
 #: A supervisor over the stand-in service.
-_PROGRAM = """
+_SUPERVISOR_SCRIPT = """
 import asyncio, os, sys
 from tapgate import supervisor
 from tapgate.child_process import StartError
@@ -38,7 +38,7 @@ async def prepare(settings, url):
 
 settings = load_settings(os.environ)
 service = supervisor.Service(
-    "gateway", "stand_in_service", settings.host, settings.port, settings.workers
+    "gateway", "stub_service", settings.host, settings.port, settings.workers
 )
 try:
     supervisor.run(settings, os.environ, [service], prepare)
@@ -47,14 +47,14 @@ except (StartError, StoreError) as error:
 """
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
 
 
-class Running:
+class SupervisorProcess:
     """A supervisor in a process of its own."""
 
     def __init__(self, data_dir: Path, **variables: str) -> None:
@@ -64,7 +64,7 @@ class Running:
         self._errors = data_dir.with_name(f"{self.port}.err")
         with self._output.open("w") as output, self._errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM],
+                [sys.executable, "-c", _SUPERVISOR_SCRIPT],
                 env=os.environ
                 | {
                     "PYTHONPATH": str(Path(__file__).parent),
@@ -75,17 +75,17 @@ class Running:
                 stdout=output,
                 stderr=errors,
             )
-        self._seen: set[psutil.Process] = set()
+        self._seen_processes: set[psutil.Process] = set()
 
     @property
-    def output(self) -> list[str]:
+    def read_output(self) -> list[str]:
         return self._output.read_text().splitlines()
 
     @property
-    def errors(self) -> list[str]:
+    def read_errors(self) -> list[str]:
         return self._errors.read_text().splitlines()
 
-    def answer(self, path: str = "/") -> int | None:
+    def get_worker_pid(self, path: str = "/") -> int | None:
         """The number of the process that answered."""
         try:
             with urllib.request.urlopen(
@@ -95,46 +95,46 @@ class Running:
         except OSError:  # nobody is there, or nobody answers in time
             return None
 
-    def until_ready(self) -> "Running":
+    def wait_until_ready(self) -> "SupervisorProcess":
         listens = f"The gateway listens on http://127.0.0.1:{self.port}."
-        until(lambda: self._process.poll() is not None or listens in self.output)
-        assert self._process.poll() is None, self.errors
-        self.look()
+        wait_until(lambda: self._process.poll() is not None or listens in self.read_output)
+        assert self._process.poll() is None, self.read_errors
+        self.list_processes()
         return self
 
-    def look(self) -> list[psutil.Process]:
+    def list_processes(self) -> list[psutil.Process]:
         """The processes there are now, remembered for `left_behind`."""
         found: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
             found = psutil.Process(self._process.pid).children(recursive=True)
-        self._seen.update(found)
+        self._seen_processes.update(found)
         return found
 
-    def workers(self) -> list[psutil.Process]:
-        return [process for process in self.look() if is_worker(process)]
+    def list_workers(self) -> list[psutil.Process]:
+        return [process for process in self.list_processes() if is_worker(process)]
 
-    def left_behind(self) -> list[psutil.Process]:
-        return [process for process in self._seen if is_running(process)]
+    def list_orphans(self) -> list[psutil.Process]:
+        return [process for process in self._seen_processes if is_running(process)]
 
-    def send(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         self._process.send_signal(number)
 
-    def end(self) -> int:
+    def stop(self) -> int:
         """Its exit status."""
         return self._process.wait(60)
 
     def kill(self) -> None:
-        self.look()
+        self.list_processes()
         self._process.kill()
         self._process.wait()
-        for process in self.left_behind():
+        for process in self.list_orphans():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
 
 def is_worker(process: psutil.Process) -> bool:
     try:
-        return "stand_in_service" in process.cmdline()
+        return "stub_service" in process.cmdline()
     except psutil.Error:
         return False  # one of PostgreSQL's that has ended meanwhile
 
@@ -167,12 +167,12 @@ def own_postgres(folder: Path, migrated: Path) -> None:
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Callable[..., Running]]:
-    started: list[Running] = []
+def start(folder: Path) -> Iterator[Callable[..., SupervisorProcess]]:
+    started: list[SupervisorProcess] = []
     (folder / "data").mkdir(exist_ok=True)
 
-    def start_one(**variables: str) -> Running:
-        started.append(Running(folder / "data", **variables))
+    def start_one(**variables: str) -> SupervisorProcess:
+        started.append(SupervisorProcess(folder / "data", **variables))
         return started[-1]
 
     yield start_one
@@ -180,7 +180,7 @@ def start(folder: Path) -> Iterator[Callable[..., Running]]:
         running.kill()
 
 
-Start = Callable[..., Running]
+StartSupervisor = Callable[..., SupervisorProcess]
 
 
 @pytest.mark.usefixtures("own_postgres")
@@ -188,56 +188,58 @@ Start = Callable[..., Running]
     ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 1)]
 )
 def test_it_starts_and_stops_without_leaving_a_process(
-    start: Start, number: int, workers: int
+    start: StartSupervisor, number: int, workers: int
 ) -> None:
-    running = start(TAPGATE_WORKERS=str(workers)).until_ready()
-    assert len(running.look()) > 1 + workers  # the workers, PostgreSQL and its own
-    assert len(running.workers()) == workers
-    running.send(number)
-    assert (running.end(), running.errors) == (0, [])
-    assert running.output == [
+    running = start(TAPGATE_WORKERS=str(workers)).wait_until_ready()
+    assert len(running.list_processes()) > 1 + workers  # the workers, PostgreSQL and its own
+    assert len(running.list_workers()) == workers
+    running.send_signal(number)
+    assert (running.stop(), running.read_errors) == (0, [])
+    assert running.read_output == [
         "preparing",
         "first line",
         "second line",
         f"The gateway listens on http://127.0.0.1:{running.port}.",
     ]
-    assert running.left_behind() == []
+    assert running.list_orphans() == []
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
 
 
-def test_it_outlives_its_terminal_when_asked_to(start: Start, database_url: str) -> None:
+def test_it_outlives_its_terminal_when_asked_to(start: StartSupervisor, database_url: str) -> None:
     usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does for what it starts
     try:
-        running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
+        running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     finally:
         signal.signal(signal.SIGHUP, usual)
-    running.send(signal.SIGHUP)
-    assert running.answer() is not None
-    running.send(signal.SIGTERM)
-    assert running.end() == 0
+    running.send_signal(signal.SIGHUP)
+    assert running.get_worker_pid() is not None
+    running.send_signal(signal.SIGTERM)
+    assert running.stop() == 0
 
 
-def test_a_request_under_way_is_answered_before_it_stops(start: Start, database_url: str) -> None:
-    running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
+def test_a_request_under_way_is_answered_before_it_stops(
+    start: StartSupervisor, database_url: str
+) -> None:
+    running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     answers: list[int | None] = []
-    asking = threading.Thread(target=lambda: answers.append(running.answer("/late")))
+    asking = threading.Thread(target=lambda: answers.append(running.get_worker_pid("/late")))
     asking.start()
-    until((running.data_dir / "asked").exists)
-    (worker,) = running.workers()
-    running.send(signal.SIGTERM)
+    wait_until((running.data_dir / "asked").exists)
+    (worker,) = running.list_workers()
+    running.send_signal(signal.SIGTERM)
     asking.join()
     assert answers == [worker.pid]
-    assert running.end() == 0
+    assert running.stop() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_killed_worker_and_a_killed_postgres_come_back(start: Start) -> None:
-    running = start().until_ready()
-    first = running.answer()
+def test_a_killed_worker_and_a_killed_postgres_come_back(start: StartSupervisor) -> None:
+    running = start().wait_until_ready()
+    first = running.get_worker_pid()
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    until(lambda: running.answer() not in {None, first})
-    running.look()
+    wait_until(lambda: running.get_worker_pid() not in {None, first})
+    running.list_processes()
     pid_file = running.data_dir / "pgdata" / "postmaster.pid"
     postmaster = pid_file.read_text().split()[0]
     os.kill(int(postmaster), signal.SIGKILL)
@@ -248,28 +250,28 @@ def test_a_killed_worker_and_a_killed_postgres_come_back(start: Start) -> None:
             return "ready" in text and text.split()[0] != postmaster
         return False
 
-    until(another_is_ready)
-    running.look()
-    running.send(signal.SIGTERM)
-    assert running.end() == 0
-    assert "The gateway ended with status -9; starting it again." in running.output
-    assert running.left_behind() == []
+    wait_until(another_is_ready)
+    running.list_processes()
+    running.send_signal(signal.SIGTERM)
+    assert running.stop() == 0
+    assert "The gateway ended with status -9; starting it again." in running.read_output
+    assert running.list_orphans() == []
 
 
 @pytest.mark.usefixtures("own_postgres")
 def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
-    start: Start,
+    start: StartSupervisor,
 ) -> None:
-    killed = start(TAPGATE_WORKERS="2").until_ready()
-    workers = killed.workers()
+    killed = start(TAPGATE_WORKERS="2").wait_until_ready()
+    workers = killed.list_workers()
     assert len(workers) == 2
-    killed.send(signal.SIGKILL)
-    killed.end()
-    until(lambda: not any(is_running(worker) for worker in workers))
-    again = start(TAPGATE_PORT=str(killed.port)).until_ready()
-    again.send(signal.SIGTERM)
-    assert again.end() == 0
-    until(lambda: killed.left_behind() == [])
+    killed.send_signal(signal.SIGKILL)
+    killed.stop()
+    wait_until(lambda: not any(is_running(worker) for worker in workers))
+    again = start(TAPGATE_PORT=str(killed.port)).wait_until_ready()
+    again.send_signal(signal.SIGTERM)
+    assert again.stop() == 0
+    wait_until(lambda: killed.list_orphans() == [])
 
 
 def test_a_port_that_is_given_up_a_moment_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,53 +285,55 @@ def test_a_port_that_is_given_up_a_moment_later_is_taken(monkeypatch: pytest.Mon
             assert taken.getsockname()[1] == port
 
 
-def test_an_external_database_is_used_and_left_alone(start: Start, database_url: str) -> None:
-    running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
-    assert len(running.look()) == 1  # the worker
+def test_an_external_database_is_used_and_left_alone(
+    start: StartSupervisor, database_url: str
+) -> None:
+    running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
+    assert len(running.list_processes()) == 1  # the worker
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
-    running.send(signal.SIGTERM)
-    assert running.end() == 0
+    running.send_signal(signal.SIGTERM)
+    assert running.stop() == 0
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_told_to_stop_while_it_prepares(start: Start) -> None:
+def test_told_to_stop_while_it_prepares(start: StartSupervisor) -> None:
     running = start(STAND_IN_PREPARES="60")
-    until(lambda: "preparing" in running.output)
-    running.look()
-    running.send(signal.SIGTERM)
-    assert running.end() == 0
-    assert running.left_behind() == []
+    wait_until(lambda: "preparing" in running.read_output)
+    running.list_processes()
+    running.send_signal(signal.SIGTERM)
+    assert running.stop() == 0
+    assert running.list_orphans() == []
 
 
-def test_a_port_in_use_is_one_line(start: Start) -> None:
+def test_a_port_in_use_is_one_line(start: StartSupervisor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         running = start(TAPGATE_PORT=port)
-        assert running.end() == 1
+        assert running.stop() == 1
     address = f"http://127.0.0.1:{port}"
     reason = "another program uses that port"
-    assert running.errors == [f"the gateway cannot listen on {address}: {reason}"]
+    assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
 
 
-def test_an_address_of_another_machine_is_one_line(start: Start) -> None:
+def test_an_address_of_another_machine_is_one_line(start: StartSupervisor) -> None:
     running = start(TAPGATE_HOST="192.0.2.1")
-    assert running.end() == 1
-    assert len(running.errors) == 1
-    assert running.errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
+    assert running.stop() == 1
+    assert len(running.read_errors) == 1
+    assert running.read_errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_data_folder_in_use_is_one_line(start: Start) -> None:
-    first = start().until_ready()
+def test_a_data_folder_in_use_is_one_line(start: StartSupervisor) -> None:
+    first = start().wait_until_ready()
     second = start()
-    assert second.end() == 1
-    assert second.errors == [f"another Tapgate is already running on {first.data_dir}"]
-    assert first.answer() is not None
+    assert second.stop() == 1
+    assert second.read_errors == [f"another Tapgate is already running on {first.data_dir}"]
+    assert first.get_worker_pid() is not None
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_service_that_cannot_start_is_one_line_and_stops_the_rest(start: Start) -> None:
+def test_a_service_that_cannot_start_is_one_line_and_stops_the_rest(start: StartSupervisor) -> None:
     running = start(STAND_IN_FAILS="1")
-    assert running.end() == 1
-    assert running.errors == ["the gateway ended with status 7 while starting"]
+    assert running.stop() == 1
+    assert running.read_errors == ["the gateway ended with status 7 while starting"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()

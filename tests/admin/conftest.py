@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate.admin import operations
 from tapgate.edge.services import Services
 
@@ -41,7 +41,7 @@ async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
 
 
 @pytest.fixture
-def entries(client: httpx2.AsyncClient, ada: Headers) -> Entries:
+def entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
     """What the audit log has about an event, newest first."""
 
     async def entries(event: str, **filters: str) -> list[dict[str, Any]]:

@@ -7,21 +7,26 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
 from tapgate import ids
 from tapgate.admin import operations
 from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 
-USERS = "/api/v1/admin/users"
-NEW = {"email": "Eve@Example.com", "password": PASSWORD, "name": "Eve", "role": "finance_user"}
+ADMINS_URL = "/api/v1/admin/users"
+NEW_ADMIN = {
+    "email": "Eve@Example.com",
+    "password": PASSWORD,
+    "name": "Eve",
+    "role": "finance_user",
+}
 
 
 async def test_an_admin_is_created_and_can_log_in(
-    client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, entries: ListAuditEntries
 ) -> None:
-    answer = await client.post(USERS, json=NEW, headers=ada)
+    answer = await client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada)
     assert answer.status_code == 201
     record = answer.json()
     assert (
@@ -51,8 +56,8 @@ async def test_an_admin_is_created_and_can_log_in(
 
 async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
     answers = await asyncio.gather(
-        *(client.post(USERS, json=NEW, headers=ada) for _ in range(3)),
-        client.post(USERS, json=NEW | {"email": "eve@example.com"}, headers=ada),
+        *(client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada) for _ in range(3)),
+        client.post(ADMINS_URL, json=NEW_ADMIN | {"email": "eve@example.com"}, headers=ada),
     )
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
     refused = next(answer for answer in answers if answer.status_code == 409)
@@ -76,8 +81,8 @@ async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: H
 async def test_what_is_not_acceptable_is_named_but_not_repeated(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: str
 ) -> None:
-    new = NEW | {"name": "Eve Everly Evans"} | {field: value}
-    answer = await client.post(USERS, json=new, headers=ada)
+    new = NEW_ADMIN | {"name": "Eve Everly Evans"} | {field: value}
+    answer = await client.post(ADMINS_URL, json=new, headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == [field]
     assert not value or value not in answer.text
@@ -88,32 +93,32 @@ async def test_production_alone_refuses_what_is_easy_to_guess(
     client: httpx2.AsyncClient, ada: Headers, services: Services, password: str
 ) -> None:
     """The interface asks for twelve characters, and those who try it out choose such ones."""
-    new = NEW | {"name": "Eve Everly Evans", "password": password}
+    new = NEW_ADMIN | {"name": "Eve Everly Evans", "password": password}
     anywhere = services.settings
     services.settings = msgspec.structs.replace(anywhere, environment="production")
-    refused = await client.post(USERS, json=new, headers=ada)
+    refused = await client.post(ADMINS_URL, json=new, headers=ada)
     assert (refused.status_code, refused.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(refused.json()["details"]["fields"]) == ["password"]
     services.settings = anywhere
-    assert (await client.post(USERS, json=new, headers=ada)).status_code == 201
+    assert (await client.post(ADMINS_URL, json=new, headers=ada)).status_code == 201
 
 
-@pytest.mark.parametrize("missing", NEW)
+@pytest.mark.parametrize("missing", NEW_ADMIN)
 async def test_every_field_is_needed(
     client: httpx2.AsyncClient, ada: Headers, missing: str
 ) -> None:
-    new = {field: value for field, value in NEW.items() if field != missing}
-    answer = await client.post(USERS, json=new, headers=ada)
+    new = {field: value for field, value in NEW_ADMIN.items() if field != missing}
+    answer = await client.post(ADMINS_URL, json=new, headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_admins_are_listed_newest_first_in_pages(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
 ) -> None:
-    first = (await client.get(USERS, params={"limit": 1}, headers=ada)).json()
+    first = (await client.get(ADMINS_URL, params={"limit": 1}, headers=ada)).json()
     assert (first["data"], first["has_more"]) == ([ben], True)
     rest = {"limit": 1, "cursor": first["next_cursor"]}
-    second = (await client.get(USERS, params=rest, headers=ada)).json()
+    second = (await client.get(ADMINS_URL, params=rest, headers=ada)).json()
     assert [admin["email"] for admin in second["data"]] == [EMAIL]
     assert (second["has_more"], second["next_cursor"]) == (False, None)
 
@@ -125,11 +130,11 @@ async def test_a_disabled_admin_is_out_at_once_in_every_process(
     ada: Headers,
     ben: dict[str, Any],
     log_in: LogIn,
-    entries: Entries,
+    entries: ListAuditEntries,
 ) -> None:
     as_ben = await log_in(ben["email"])
     assert (await other_client.get("/api/v1/admin/me", headers=as_ben)).status_code == 200
-    answer = await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     assert answer.status_code == 200
     assert (answer.json()["id"], answer.json()["status"]) == (ben["id"], "disabled")
     for process in (client, other_client):
@@ -146,11 +151,11 @@ async def test_an_enabled_admin_logs_in_anew(
     ada: Headers,
     ben: dict[str, Any],
     log_in: LogIn,
-    entries: Entries,
+    entries: ListAuditEntries,
 ) -> None:
     before = await log_in(ben["email"])
-    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
-    answer = await client.post(f"{USERS}/{ben['id']}/enable", headers=ada)
+    await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
     assert (answer.status_code, answer.json()["status"]) == (200, "active")
     assert (await client.get("/api/v1/admin/me", headers=before)).status_code == 401
     await log_in(ben["email"])
@@ -161,10 +166,10 @@ async def test_an_enabled_admin_logs_in_anew(
 async def test_a_state_is_not_entered_twice(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
 ) -> None:
-    answer = await client.post(f"{USERS}/{ben['id']}/enable", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (409, "NOT_BLOCKED")
-    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
-    answer = await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_BLOCKED")
 
 
@@ -175,16 +180,16 @@ async def test_a_state_is_not_entered_twice(
 async def test_an_unknown_admin_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, action: str, shown: str
 ) -> None:
-    answer = await client.post(f"{USERS}/{shown}/{action}", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{shown}/{action}", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
 @pytest.mark.usefixtures("ben")
 async def test_nobody_disables_themselves(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     own_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
-    answer = await client.post(f"{USERS}/{own_id}/disable", headers=ada)
+    answer = await client.post(f"{ADMINS_URL}/{own_id}/disable", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
     assert answer.json()["message"] == "Nobody can disable themselves"
     assert await entries("admin.disabled") == []
@@ -194,7 +199,7 @@ async def test_the_last_system_admin_stays(
     client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
 ) -> None:
     """As if Ben's request had been let in just before Ada disabled him."""
-    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     adas_id = ids.decode(
         ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
     )
@@ -219,8 +224,8 @@ async def test_two_who_disable_each_other_at_once_do_not_both_succeed(
     as_ben = await log_in(ben["email"])
     adas_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
     answers = await asyncio.gather(
-        client.post(f"{USERS}/{ben['id']}/disable", headers=ada),
-        other_client.post(f"{USERS}/{adas_id}/disable", headers=as_ben),
+        client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada),
+        other_client.post(f"{ADMINS_URL}/{adas_id}/disable", headers=as_ben),
     )
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses in ([200, 401], [200, 403])

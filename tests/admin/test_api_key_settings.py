@@ -11,37 +11,37 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.stage import Entries, Headers
-from admin.test_api_keys import KEYS, NEW, _status
+from admin.builders import Headers, ListAuditEntries
+from admin.test_api_keys import KEYS_URL, NEW_KEY, _get_status
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app
 
-CHECK = "/api/v1/cards"
-At = Callable[[str], httpx2.AsyncClient]
+CARDS_URL = "/api/v1/cards"
+ClientAtAddress = Callable[[str], httpx2.AsyncClient]
 
 
-def bearer(key: str) -> Headers:
+def build_headers(key: str) -> Headers:
     return {"Authorization": f"Bearer {key}"}
 
 
-async def created(client: httpx2.AsyncClient, ada: Headers, **fields: Any) -> dict[str, Any]:
+async def create_key(client: httpx2.AsyncClient, ada: Headers, **fields: Any) -> dict[str, Any]:
     new = {"name": "Shop", "scopes": ["cards:read"], **fields}
-    response = await client.post(KEYS, json=new, headers=ada)
+    response = await client.post(KEYS_URL, json=new, headers=ada)
     assert response.status_code == 201, response.text
     return dict(response.json())
 
 
-async def changed(
+async def update_key(
     client: httpx2.AsyncClient, ada: Headers, key: dict[str, Any], **fields: Any
 ) -> dict[str, Any]:
-    response = await client.put(f"{KEYS}/{key['id']}", json=fields, headers=ada)
+    response = await client.put(f"{KEYS_URL}/{key['id']}", json=fields, headers=ada)
     assert response.status_code == 200, response.text
     return dict(response.json())
 
 
 @pytest.fixture
-async def at(services: Services) -> AsyncIterator[At]:
+async def at(services: Services) -> AsyncIterator[ClientAtAddress]:
     """A client that calls from the given address."""
     app = create_app(services)
     async with AsyncExitStack() as stack:
@@ -56,17 +56,17 @@ async def at(services: Services) -> AsyncIterator[At]:
 
 
 async def test_defaults_are_the_platforms(client: httpx2.AsyncClient, ada: Headers) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     for field in ("rate_limit", "burst", "allowed_ips", "expires_at", "last_used_at"):
         assert key[field] is None
-    response = await client.get(CHECK, headers=bearer(key["key"]))
+    response = await client.get(CARDS_URL, headers=build_headers(key["key"]))
     assert response.headers["x-ratelimit-limit"] == "100000"
 
 
 async def test_settings_are_changed_and_recorded(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     fields = {
         "name": "Kiosk",
         "scopes": ["balance:read", "cards:read", "balance:read"],
@@ -75,7 +75,7 @@ async def test_settings_are_changed_and_recorded(
         "allowed_ips": ["203.0.113.0/24", "2001:DB8::/32", "198.51.100.7", "198.51.100.7/32"],
         "expires_at": "2999-01-31T12:00:00Z",
     }
-    record = await changed(client, ada, key, **fields)
+    record = await update_key(client, ada, key, **fields)
     assert record == {
         "id": key["id"],
         "prefix": key["prefix"],
@@ -88,17 +88,17 @@ async def test_settings_are_changed_and_recorded(
         "allowed_ips": ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7/32"],
         "expires_at": "2999-01-31T12:00:00.000Z",
     }
-    assert (await client.get(KEYS, headers=ada)).json()["data"] == [record]
+    assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == [record]
     (entry,) = await entries("api_key.updated")
     assert entry["resource_id"] == key["id"]
     assert set(entry["changes"]) == set(fields)
     assert entry["changes"]["rate_limit"] == [None, 5]
 
-    assert await changed(client, ada, key, name="Kiosk", rate_limit=None) == record
+    assert await update_key(client, ada, key, name="Kiosk", rate_limit=None) == record
     assert len(await entries("api_key.updated")) == 1  # nothing was changed
 
     reset = {"rate_limit": "", "burst": "", "allowed_ips": [], "expires_at": ""}
-    record = await changed(client, ada, key, **reset)
+    record = await update_key(client, ada, key, **reset)
     assert [record[field] for field in reset] == [None] * 4
     assert record["name"] == "Kiosk"
 
@@ -127,10 +127,10 @@ async def test_settings_are_changed_and_recorded(
 async def test_unacceptable_settings_are_named(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
 ) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     for response in (
-        await client.post(KEYS, json=NEW | {field: value}, headers=ada),
-        await client.put(f"{KEYS}/{key['id']}", json={field: value}, headers=ada),
+        await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada),
+        await client.put(f"{KEYS_URL}/{key['id']}", json={field: value}, headers=ada),
     ):
         assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
         assert list(response.json()["details"]["fields"]) == [named]
@@ -139,16 +139,16 @@ async def test_unacceptable_settings_are_named(
 async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
     services: Services, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    key = await created(client, ada, expires_at="2999-01-31T12:00:00.123456Z")
+    key = await create_key(client, ada, expires_at="2999-01-31T12:00:00.123456Z")
     await services.database.execute(
         "UPDATE api_keys SET expires_at = expires_at - interval '979 years'"
     )
-    expired = (await changed(client, ada, key, name="Kiosk"))["expires_at"]
+    expired = (await update_key(client, ada, key, name="Kiosk"))["expires_at"]
     assert expired.startswith("2020-")
-    record = await changed(client, ada, key, name="Stall", expires_at=expired)
+    record = await update_key(client, ada, key, name="Stall", expires_at=expired)
     assert (record["name"], record["expires_at"]) == ("Stall", expired)
     other = {"expires_at": "2020-02-01T12:00:00Z"}
-    response = await client.put(f"{KEYS}/{key['id']}", json=other, headers=ada)
+    response = await client.put(f"{KEYS_URL}/{key['id']}", json=other, headers=ada)
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, list(other))
 
 
@@ -156,8 +156,8 @@ async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
 async def test_a_number_in_words_is_refused(
     client: httpx2.AsyncClient, ada: Headers, field: str
 ) -> None:
-    key = await created(client, ada)
-    response = await client.put(f"{KEYS}/{key['id']}", json={field: "5"}, headers=ada)
+    key = await create_key(client, ada)
+    response = await client.put(f"{KEYS_URL}/{key['id']}", json={field: "5"}, headers=ada)
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, [field])
 
 
@@ -165,62 +165,62 @@ async def test_a_number_in_words_is_refused(
 async def test_an_unknown_key_cannot_be_changed(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
-    response = await client.put(f"{KEYS}/{shown}", json={"name": "Kiosk"}, headers=ada)
+    response = await client.put(f"{KEYS_URL}/{shown}", json={"name": "Kiosk"}, headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_a_deleted_key_cannot_be_changed(client: httpx2.AsyncClient, ada: Headers) -> None:
-    key = await created(client, ada)
-    await client.delete(f"{KEYS}/{key['id']}", headers=ada)
-    response = await client.put(f"{KEYS}/{key['id']}", json={"name": "Kiosk"}, headers=ada)
+    key = await create_key(client, ada)
+    await client.delete(f"{KEYS_URL}/{key['id']}", headers=ada)
+    response = await client.put(f"{KEYS_URL}/{key['id']}", json={"name": "Kiosk"}, headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_changed_scopes_apply_in_every_process(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    key = await created(client, ada)
-    headers = bearer(key["key"])
-    assert (await other_client.get(CHECK, headers=headers)).status_code == 200
-    await changed(client, ada, key, scopes=["balance:read"])
+    key = await create_key(client, ada)
+    headers = build_headers(key["key"])
+    assert (await other_client.get(CARDS_URL, headers=headers)).status_code == 200
+    await update_key(client, ada, key, scopes=["balance:read"])
     for process in (other_client, client):
-        assert (await process.get(CHECK, headers=headers)).status_code == 403
+        assert (await process.get(CARDS_URL, headers=headers)).status_code == 403
 
 
 async def test_parallel_changes_of_different_fields_all_hold(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     await asyncio.gather(
-        changed(client, ada, key, name="Kiosk"),
-        changed(other_client, ada, key, rate_limit=9),
-        changed(client, ada, key, burst=8),
-        changed(other_client, ada, key, allowed_ips=["203.0.113.0/24"]),
+        update_key(client, ada, key, name="Kiosk"),
+        update_key(other_client, ada, key, rate_limit=9),
+        update_key(client, ada, key, burst=8),
+        update_key(other_client, ada, key, allowed_ips=["203.0.113.0/24"]),
     )
-    (record,) = (await client.get(KEYS, headers=ada)).json()["data"]
+    (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert (record["name"], record["rate_limit"], record["burst"]) == ("Kiosk", 9, 8)
     assert record["allowed_ips"] == ["203.0.113.0/24"]
 
 
 async def test_a_key_is_refused_from_other_addresses(
-    client: httpx2.AsyncClient, at: At, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers, entries: ListAuditEntries
 ) -> None:
-    key = await created(client, ada, allowed_ips=["203.0.113.0/24", "2001:db8::/32"])
-    headers = bearer(key["key"])
+    key = await create_key(client, ada, allowed_ips=["203.0.113.0/24", "2001:db8::/32"])
+    headers = build_headers(key["key"])
     for inside in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::7"):
-        assert (await at(inside).get(CHECK, headers=headers)).status_code == 200
-    outside = await at("198.51.100.7").get(CHECK, headers=headers)
+        assert (await at(inside).get(CARDS_URL, headers=headers)).status_code == 200
+    outside = await at("198.51.100.7").get(CARDS_URL, headers=headers)
     assert (outside.status_code, outside.json()["code"]) == (403, "FORBIDDEN")
     (entry,) = await entries("access.denied")
     assert (entry["actor"]["id"], entry["ip"]) == (key["id"], "198.51.100.7")
-    await changed(client, ada, key, allowed_ips=[])
-    assert (await at("198.51.100.7").get(CHECK, headers=headers)).status_code == 200
+    await update_key(client, ada, key, allowed_ips=[])
+    assert (await at("198.51.100.7").get(CARDS_URL, headers=headers)).status_code == 200
 
 
 async def test_the_client_address_is_the_one_behind_trusted_proxies(
     services: Services, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    key = await created(client, ada, allowed_ips=["203.0.113.0/24"])
+    key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
     services.settings = msgspec.structs.replace(
         services.settings, trusted_proxies=(ip_network("10.0.0.0/8"),)
     )
@@ -229,8 +229,8 @@ async def test_the_client_address_is_the_one_behind_trusted_proxies(
     async def status(peer: str, forwarded: str) -> int:
         transport = httpx2.ASGITransport(app=app, client=(peer, 40000))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as proxied:
-            headers = bearer(key["key"]) | {"X-Forwarded-For": forwarded}
-            return (await proxied.get(CHECK, headers=headers)).status_code
+            headers = build_headers(key["key"]) | {"X-Forwarded-For": forwarded}
+            return (await proxied.get(CARDS_URL, headers=headers)).status_code
 
     assert await status("10.0.0.1", "203.0.113.7") == 200
     assert await status("10.0.0.1", "203.0.113.7, 198.51.100.7") == 403
@@ -238,13 +238,15 @@ async def test_the_client_address_is_the_one_behind_trusted_proxies(
 
 
 async def test_refused_addresses_do_not_use_up_the_rate_of_the_key(
-    client: httpx2.AsyncClient, at: At, ada: Headers
+    client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers
 ) -> None:
-    key = await created(client, ada, rate_limit=1, burst=1, allowed_ips=["203.0.113.0/24"])
+    key = await create_key(client, ada, rate_limit=1, burst=1, allowed_ips=["203.0.113.0/24"])
     for _ in range(3):
-        refused = await at("198.51.100.7").get(CHECK, headers=bearer(key["key"]))
+        refused = await at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
         assert refused.status_code == 403
-    assert (await at("203.0.113.7").get(CHECK, headers=bearer(key["key"]))).status_code == 200
+    assert (
+        await at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
+    ).status_code == 200
 
 
 async def test_rate_limit_of_a_key_holds_over_all_processes(
@@ -253,11 +255,11 @@ async def test_rate_limit_of_a_key_holds_over_all_processes(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    key, free = await created(client, ada, rate_limit=1, burst=3), await created(client, ada)
-    headers = bearer(key["key"])
+    key, free = await create_key(client, ada, rate_limit=1, burst=3), await create_key(client, ada)
+    headers = build_headers(key["key"])
     monkeypatch.setattr(time, "monotonic_ns", lambda: 7_000_000_000)  # no token comes back
     responses = [
-        await process.get(CHECK, headers=headers) for process in (client, other_client) * 2
+        await process.get(CARDS_URL, headers=headers) for process in (client, other_client) * 2
     ]
     assert [response.status_code for response in responses] == [200, 200, 200, 429]
     assert {response.headers["x-ratelimit-limit"] for response in responses} == {"1"}
@@ -265,39 +267,44 @@ async def test_rate_limit_of_a_key_holds_over_all_processes(
     assert remaining == ["2", "1", "0", "0"]
     assert responses[-1].json()["code"] == "RATE_LIMITED"
     assert responses[-1].headers["retry-after"] == "1"
-    unlimited = await client.get(CHECK, headers=bearer(free["key"]))
+    unlimited = await client.get(CARDS_URL, headers=build_headers(free["key"]))
     assert unlimited.headers["x-ratelimit-limit"] == "100000"
-    await changed(client, ada, key, rate_limit=50, burst="")
+    await update_key(client, ada, key, rate_limit=50, burst="")
     for process in (other_client, client):
-        response = await process.get(CHECK, headers=headers)
+        response = await process.get(CARDS_URL, headers=headers)
         assert (response.status_code, response.headers["x-ratelimit-limit"]) == (200, "50")
 
 
 async def test_last_use_is_shown(
-    client: httpx2.AsyncClient, at: At, services: Services, ada: Headers
+    client: httpx2.AsyncClient, at: ClientAtAddress, services: Services, ada: Headers
 ) -> None:
-    key = await created(client, ada, allowed_ips=["203.0.113.0/24"])
+    key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
 
     async def last_used() -> str | None:
         await services.authenticator.api_keys.last_used.flush()
-        (record,) = (await client.get(KEYS, headers=ada)).json()["data"]
+        (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
         return str(record["last_used_at"]) if record["last_used_at"] else None
 
-    await at("198.51.100.7").get(CHECK, headers=bearer(key["key"]))
+    await at("198.51.100.7").get(CARDS_URL, headers=build_headers(key["key"]))
     assert await last_used() is None
-    await at("203.0.113.7").get(CHECK, headers=bearer(key["key"]))
+    await at("203.0.113.7").get(CARDS_URL, headers=build_headers(key["key"]))
     used = await last_used()
     assert used is not None
     assert used >= key["created_at"]
 
 
 async def test_parallel_rotations_leave_one_current_key(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient,
+    other_client: httpx2.AsyncClient,
+    ada: Headers,
+    entries: ListAuditEntries,
 ) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     responses = await asyncio.gather(
         *(
-            process.post(f"{KEYS}/{key['id']}/rotate", json={"grace_seconds": grace}, headers=ada)
+            process.post(
+                f"{KEYS_URL}/{key['id']}/rotate", json={"grace_seconds": grace}, headers=ada
+            )
             for grace in (0, 600)
             for process in (client, other_client) * 2
         )
@@ -307,26 +314,26 @@ async def test_parallel_rotations_leave_one_current_key(
     secrets = [response.json()["key"] for response in responses]
     assert len(set(secrets)) == len(secrets) == 8
     for process in (client, other_client):
-        assert await _status(process, key["key"]) == 401
-        accepted = [secret for secret in secrets if await _status(process, secret) == 403]
+        assert await _get_status(process, key["key"]) == 401
+        accepted = [secret for secret in secrets if await _get_status(process, secret) == 403]
         assert 1 <= len(accepted) <= 2
-    (record,) = (await client.get(KEYS, headers=ada)).json()["data"]
+    (record,) = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert [secret.startswith(record["prefix"]) for secret in accepted].count(True) == 1
     assert len(await entries("api_key.rotated")) == 8
 
 
 async def test_rotation_shows_the_new_key_once_and_keeps_the_settings(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
-    key = await created(client, ada, rate_limit=5, allowed_ips=["203.0.113.0/24"])
-    response = await client.post(f"{KEYS}/{key['id']}/rotate", headers=ada)
+    key = await create_key(client, ada, rate_limit=5, allowed_ips=["203.0.113.0/24"])
+    response = await client.post(f"{KEYS_URL}/{key['id']}/rotate", headers=ada)
     assert response.status_code == 200, response.text
     rotated = response.json()
     assert rotated["key"].startswith(rotated["prefix"])
     assert rotated["key"] != key["key"]
     same = ("id", "name", "scopes", "rate_limit", "allowed_ips", "created_at")
     assert [rotated[field] for field in same] == [key[field] for field in same]
-    listed = (await client.get(KEYS, headers=ada)).json()["data"]
+    listed = (await client.get(KEYS_URL, headers=ada)).json()["data"]
     assert rotated["key"] not in str(listed)
     (entry,) = await entries("api_key.rotated")
     assert entry["changes"] == {
@@ -340,18 +347,18 @@ async def test_rotation_shows_the_new_key_once_and_keeps_the_settings(
 async def test_grace_period_out_of_range_is_refused(
     client: httpx2.AsyncClient, ada: Headers, grace: int
 ) -> None:
-    key = await created(client, ada)
+    key = await create_key(client, ada)
     response = await client.post(
-        f"{KEYS}/{key['id']}/rotate", json={"grace_seconds": grace}, headers=ada
+        f"{KEYS_URL}/{key['id']}/rotate", json={"grace_seconds": grace}, headers=ada
     )
     assert (response.status_code, response.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
-    assert await _status(client, key["key"]) == 403
+    assert await _get_status(client, key["key"]) == 403
 
 
 @pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), "shop"])
 async def test_an_unknown_key_cannot_be_rotated(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
-    response = await client.post(f"{KEYS}/{shown}/rotate", headers=ada)
+    response = await client.post(f"{KEYS_URL}/{shown}/rotate", headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")

@@ -5,27 +5,27 @@ from typing import Any
 import httpx2
 import pytest
 
-from admin.stage import Entries, Headers
+from admin.builders import Headers, ListAuditEntries
+from harness import Harness
 from tapgate import ids
-from world import World
 
-KEYS = "/api/v1/admin/api-keys"
-NEW: dict[str, Any] = {
+KEYS_URL = "/api/v1/admin/api-keys"
+NEW_KEY: dict[str, Any] = {
     "name": "Shop",
     "scopes": ["payments:write", "balance:read"],
     "expires_at": "2999-01-31T12:00:00Z",
 }
 
 
-async def _status(client: httpx2.AsyncClient, key: str) -> int:
+async def _get_status(client: httpx2.AsyncClient, key: str) -> int:
     """403 for a good key, which never may do this; 401 for one that is none."""
-    return (await client.get(KEYS, headers={"Authorization": f"Bearer {key}"})).status_code
+    return (await client.get(KEYS_URL, headers={"Authorization": f"Bearer {key}"})).status_code
 
 
 async def test_a_key_is_created_and_shown_once(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
-    answer = await client.post(KEYS, json=NEW, headers=ada)
+    answer = await client.post(KEYS_URL, json=NEW_KEY, headers=ada)
     assert answer.status_code == 201
     created = answer.json()
     key = created.pop("key")
@@ -34,10 +34,10 @@ async def test_a_key_is_created_and_shown_once(
     assert len(created["prefix"]) < len(key) / 2
     assert created["id"].startswith("key_")
     assert (created["name"], created["expires_at"]) == ("Shop", "2999-01-31T12:00:00.000Z")
-    assert created["scopes"] == NEW["scopes"]
-    assert await _status(client, key) == 403
+    assert created["scopes"] == NEW_KEY["scopes"]
+    assert await _get_status(client, key) == 403
 
-    listed = await client.get(KEYS, headers=ada)
+    listed = await client.get(KEYS_URL, headers=ada)
     assert listed.json() == {"data": [created], "has_more": False, "next_cursor": None}
     (entry,) = await entries("api_key.created")
     assert (entry["resource_type"], entry["resource_id"]) == ("api_key", created["id"])
@@ -50,9 +50,9 @@ async def test_a_key_need_not_expire(
     client: httpx2.AsyncClient, ada: Headers, expires: dict[str, None]
 ) -> None:
     new = {"name": "Shop", "scopes": ["cards:read"], **expires}
-    created = (await client.post(KEYS, json=new, headers=ada)).json()
+    created = (await client.post(KEYS_URL, json=new, headers=ada)).json()
     assert created["expires_at"] is None
-    assert await _status(client, created["key"]) == 403
+    assert await _get_status(client, created["key"]) == 403
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ async def test_a_key_need_not_expire(
 async def test_what_is_not_acceptable_is_named(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
 ) -> None:
-    answer = await client.post(KEYS, json=NEW | {field: value}, headers=ada)
+    answer = await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
 @pytest.mark.parametrize(
-    "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW | {"scopes": "cards:read"}]
+    "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW_KEY | {"scopes": "cards:read"}]
 )
 async def test_a_shape_that_is_wrong_is_400(
     client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
 ) -> None:
-    answer = await client.post(KEYS, json=body, headers=ada)
+    answer = await client.post(KEYS_URL, json=body, headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
@@ -88,19 +88,19 @@ async def test_a_deleted_key_is_refused_at_once_in_every_process(
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
     ada: Headers,
-    entries: Entries,
+    entries: ListAuditEntries,
 ) -> None:
-    created = (await client.post(KEYS, json=NEW, headers=ada)).json()
-    assert await _status(other_client, created["key"]) == 403
-    answer = await client.delete(f"{KEYS}/{created['id']}", headers=ada)
+    created = (await client.post(KEYS_URL, json=NEW_KEY, headers=ada)).json()
+    assert await _get_status(other_client, created["key"]) == 403
+    answer = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
     assert (answer.status_code, answer.content) == (204, b"")
     for process in (client, other_client):
-        assert await _status(process, created["key"]) == 401
-    assert (await client.get(KEYS, headers=ada)).json()["data"] == []
+        assert await _get_status(process, created["key"]) == 401
+    assert (await client.get(KEYS_URL, headers=ada)).json()["data"] == []
     (entry,) = await entries("api_key.deleted")
     assert entry["resource_id"] == created["id"]
 
-    again = await client.delete(f"{KEYS}/{created['id']}", headers=ada)
+    again = await client.delete(f"{KEYS_URL}/{created['id']}", headers=ada)
     assert (again.status_code, again.json()["code"]) == (404, "NOT_FOUND")
 
 
@@ -108,7 +108,7 @@ async def test_a_deleted_key_is_refused_at_once_in_every_process(
 async def test_an_unknown_key_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
-    answer = await client.delete(f"{KEYS}/{shown}", headers=ada)
+    answer = await client.delete(f"{KEYS_URL}/{shown}", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
@@ -116,15 +116,15 @@ async def test_keys_are_listed_newest_first_in_pages(
     client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     for name in ("one", "two", "three"):
-        await client.post(KEYS, json=NEW | {"name": name}, headers=ada)
-    first = (await client.get(KEYS, params={"limit": 2}, headers=ada)).json()
+        await client.post(KEYS_URL, json=NEW_KEY | {"name": name}, headers=ada)
+    first = (await client.get(KEYS_URL, params={"limit": 2}, headers=ada)).json()
     assert [key["name"] for key in first["data"]] == ["three", "two"]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(KEYS, params=rest, headers=ada)).json()
+    second = (await client.get(KEYS_URL, params=rest, headers=ada)).json()
     assert [key["name"] for key in second["data"]] == ["one"]
 
 
-async def test_a_scope_named_twice_is_kept_once(client: httpx2.AsyncClient, world: World) -> None:
+async def test_a_scope_named_twice_is_kept_once(client: httpx2.AsyncClient, world: Harness) -> None:
     new = {"name": "Shop", "scopes": ["cards:write", "cards:read", "cards:write"]}
-    answer = await client.post("/api/v1/admin/api-keys", json=new, auth=await world.admin())
+    answer = await client.post("/api/v1/admin/api-keys", json=new, auth=await world.create_admin())
     assert answer.json()["scopes"] == ["cards:write", "cards:read"]

@@ -3,27 +3,27 @@
 import httpx2
 import pytest
 
-from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from admin.builders import EMAIL, PASSWORD, Headers, ListAuditEntries, LogIn
+from harness import Harness
 from tapgate.edge.services import Services
-from world import World
 
 
 async def _log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:
     return await client.post("/api/v1/admin/login", json={"email": email, "password": password})
 
 
-async def _is_in(client: httpx2.AsyncClient, headers: Headers) -> bool:
+async def _is_logged_in(client: httpx2.AsyncClient, headers: Headers) -> bool:
     return (await client.get("/api/v1/admin/me", headers=headers)).status_code == 200
 
 
 async def test_a_login_gives_tokens_and_is_recorded(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     answer = await _log_in(client, EMAIL.upper(), PASSWORD)
     assert answer.status_code == 200
     assert answer.json().keys() == {"token", "refresh_token", "expires_in"}
     assert answer.json()["expires_in"] == 86400
-    assert await _is_in(client, {"Authorization": f"Bearer {answer.json()['token']}"})
+    assert await _is_logged_in(client, {"Authorization": f"Bearer {answer.json()['token']}"})
     newest = (await entries("admin.login"))[0]
     assert newest["result"] == "success"
     assert newest["actor"]["type"] == "admin"
@@ -41,7 +41,7 @@ async def test_me_is_who_logged_in(client: httpx2.AsyncClient, ada: Headers) -> 
 
 
 async def test_a_password_in_the_place_of_the_email_is_not_kept(
-    client: httpx2.AsyncClient, services: Services, entries: Entries
+    client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries
 ) -> None:
     """Many a password has the form of an e-mail, and entries are there for ever."""
     slips = ("Tr0ub4dor@horse", "Tr0ub4dor@horse", "another@slip")
@@ -59,7 +59,7 @@ async def test_a_password_in_the_place_of_the_email_is_not_kept(
 @pytest.mark.usefixtures("ada")
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 async def test_a_failed_login_is_refused_alike_and_recorded_without_the_password(
-    client: httpx2.AsyncClient, services: Services, entries: Entries, email: str
+    client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries, email: str
 ) -> None:
     answer = await _log_in(client, email, "incorrect horse")
     assert answer.status_code == 401
@@ -75,7 +75,7 @@ async def test_a_failed_login_is_refused_alike_and_recorded_without_the_password
 
 
 async def test_five_failures_shut_out_the_right_password_too(
-    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+    client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     for _ in range(5):
         assert (await _log_in(client, EMAIL, "incorrect horse")).status_code == 401
@@ -83,7 +83,7 @@ async def test_five_failures_shut_out_the_right_password_too(
     assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED")
     assert int(answer.headers["Retry-After"]) > 0
     assert len(await entries("admin.login", result="failure")) == 6
-    assert await _is_in(client, ada)
+    assert await _is_logged_in(client, ada)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_a_login_that_cannot_be_one_is_not_tried(
 
 @pytest.mark.usefixtures("ada")
 async def test_a_refresh_token_is_good_for_once_and_its_second_use_ends_the_session(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, entries: Entries
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, entries: ListAuditEntries
 ) -> None:
     first = (await _log_in(client, EMAIL, PASSWORD)).json()
     used = {"refresh_token": first["refresh_token"]}
@@ -111,11 +111,11 @@ async def test_a_refresh_token_is_good_for_once_and_its_second_use_ends_the_sess
     assert second.status_code == 200
     assert second.json().keys() == first.keys()
     headers = {"Authorization": f"Bearer {second.json()['token']}"}
-    assert await _is_in(other_client, headers)
+    assert await _is_logged_in(other_client, headers)
 
     again = await client.post("/api/v1/admin/refresh", json=used)
     assert (again.status_code, again.json()["code"]) == (401, "UNAUTHORIZED")
-    assert not await _is_in(other_client, headers)
+    assert not await _is_logged_in(other_client, headers)
     unused = {"refresh_token": second.json()["refresh_token"]}
     assert (await client.post("/api/v1/admin/refresh", json=unused)).status_code == 401
     (entry,) = await entries("admin.session_ended")
@@ -134,23 +134,23 @@ async def test_a_logout_ends_the_session_in_every_process_and_no_other_session(
     other_client: httpx2.AsyncClient,
     ada: Headers,
     log_in: LogIn,
-    entries: Entries,
+    entries: ListAuditEntries,
 ) -> None:
     leaving = await log_in()
-    assert await _is_in(other_client, leaving)
+    assert await _is_logged_in(other_client, leaving)
     answer = await client.post("/api/v1/admin/logout", headers=leaving)
     assert (answer.status_code, answer.content) == (204, b"")
-    assert not await _is_in(client, leaving)
-    assert not await _is_in(other_client, leaving)
-    assert await _is_in(other_client, ada)
+    assert not await _is_logged_in(client, leaving)
+    assert not await _is_logged_in(other_client, leaving)
+    assert await _is_logged_in(other_client, ada)
     (entry,) = await entries("admin.logout")
     assert entry["actor"]["id"] == entry["resource_id"]
 
 
 async def test_an_access_token_is_no_refresh_token(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     request = next(admin.auth_flow(httpx2.Request("GET", "http://gateway/")))
     token = request.headers["Authorization"].removeprefix("Bearer ")
     answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": token})

@@ -4,20 +4,28 @@ from typing import Any
 
 import httpx2
 
-from agents.stage import URL, cash_in, fund, move, new_agent, new_sub_agent, refusal
+from agents.builders import (
+    AGENTS_URL,
+    cash_in,
+    change_status,
+    create_agent,
+    create_sub_agent,
+    fund_agent,
+    parse_error,
+)
+from harness import Harness
 from tapgate import ids
-from world import World
 
-UNKNOWN = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
+UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
 
 
-async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -> None:
-    records = [await new_agent(world) for _ in range(5)]
-    key = await world.api_key("payments:read")
+async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness) -> None:
+    records = [await create_agent(world) for _ in range(5)]
+    key = await world.create_api_key("payments:read")
     seen: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
-        page = (await client.get(URL, params=query, auth=key)).json()
+        page = (await client.get(AGENTS_URL, params=query, auth=key)).json()
         assert page["has_more"] is has_more
         seen += page["data"]
         query["cursor"] = page["next_cursor"]
@@ -25,15 +33,15 @@ async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -
     assert seen == records[::-1]
 
 
-async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
-    parent, suspended, terminated = [await new_agent(world) for _ in range(3)]
-    sub_agent = await new_sub_agent(world, parent)
-    await move(world, suspended, "suspend")
-    await move(world, terminated, "terminate")
-    key = await world.api_key("payments:read")
+async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
+    parent, suspended, terminated = [await create_agent(world) for _ in range(3)]
+    sub_agent = await create_sub_agent(world, parent)
+    await change_status(world, suspended, "suspend")
+    await change_status(world, terminated, "terminate")
+    key = await world.create_api_key("payments:read")
 
     async def found(**query: str) -> list[str]:
-        answer = await client.get(URL, params=query, auth=key)
+        answer = await client.get(AGENTS_URL, params=query, auth=key)
         assert answer.status_code == 200, answer.text
         return [record["id"] for record in answer.json()["data"]]
 
@@ -47,10 +55,10 @@ async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
     assert await found(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
 
 
-async def test_search(client: httpx2.AsyncClient, world: World) -> None:
-    foday = await new_agent(world, business_name="Kissy Road Cash 100%")
-    sia = await new_agent(world, name="Sia Koroma")
-    key = await world.api_key("payments:read")
+async def test_search(client: httpx2.AsyncClient, world: Harness) -> None:
+    foday = await create_agent(world, business_name="Kissy Road Cash 100%")
+    sia = await create_agent(world, name="Sia Koroma")
+    key = await world.create_api_key("payments:read")
     for text, expected in (
         ("FODAY", [foday]),
         ("bangura foday", [foday]),
@@ -64,28 +72,30 @@ async def test_search(client: httpx2.AsyncClient, world: World) -> None:
         ("100%", [foday]),
         ("kiss_", []),
     ):
-        answer = await client.get(URL, params={"search": text}, auth=key)
+        answer = await client.get(AGENTS_URL, params={"search": text}, auth=key)
         assert answer.json()["data"] == expected, text
-    answer = await client.get(URL, params={"search": "foday", "status": "suspended"}, auth=key)
+    answer = await client.get(
+        AGENTS_URL, params={"search": "foday", "status": "suspended"}, auth=key
+    )
     assert answer.json()["data"] == []
-    answer = await client.get(URL, params={"search": "x" * 256}, auth=key)
-    assert refusal(answer) == (422, "VALIDATION_FAILED")
+    answer = await client.get(AGENTS_URL, params={"search": "x" * 256}, auth=key)
+    assert parse_error(answer) == (422, "VALIDATION_FAILED")
 
 
-async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: World) -> None:
-    admin = await world.admin("S")
+async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: Harness) -> None:
+    admin = await world.create_admin("S")
     for query in ({"status": "ACTIVE"}, {"agent_type": "agent"}, {"limit": "0"}, {"cursor": "x"}):
-        answer = await client.get(URL, params=query, auth=admin)
-        assert refusal(answer) == (422, "VALIDATION_FAILED"), query
+        answer = await client.get(AGENTS_URL, params=query, auth=admin)
+        assert parse_error(answer) == (422, "VALIDATION_FAILED"), query
         assert list(answer.json()["details"]["fields"]) == list(query)
 
 
-async def test_the_balance(client: httpx2.AsyncClient, world: World) -> None:
-    agent, customer = await new_agent(world), await world.subscriber()
-    await fund(world, agent, "1000")
+async def test_the_balance(client: httpx2.AsyncClient, world: Harness) -> None:
+    agent, customer = await create_agent(world), await world.create_subscriber()
+    await fund_agent(world, agent, "1000")
     await cash_in(world, agent, customer, "250")
-    key = await world.api_key("balance:read")
-    answer = await client.get(f"{URL}/{agent['id']}/balance", auth=key)
+    key = await world.create_api_key("balance:read")
+    answer = await client.get(f"{AGENTS_URL}/{agent['id']}/balance", auth=key)
     assert answer.status_code == 200
     assert answer.json() == {
         "agent_id": agent["id"],
@@ -93,14 +103,16 @@ async def test_the_balance(client: httpx2.AsyncClient, world: World) -> None:
         "commission_balance": "2.50",
         "currency": "SLE",
     }
-    record = (await client.get(f"{URL}/{agent['id']}", auth=await world.admin("F"))).json()
+    record = (
+        await client.get(f"{AGENTS_URL}/{agent['id']}", auth=await world.create_admin("F"))
+    ).json()
     assert (record["float_balance"], record["commission_balance"]) == ("750.00", "2.50")
 
 
 async def test_whoever_does_not_exist_is_not_found(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
         ("GET", "/balance", None),
@@ -112,7 +124,7 @@ async def test_whoever_does_not_exist_is_not_found(
         ("POST", "/payout-commission", None),
     ]
     for method, path, body in requests:
-        for unknown in UNKNOWN:
-            url = f"{URL}/{unknown}{path}"
+        for unknown in UNKNOWN_IDS:
+            url = f"{AGENTS_URL}/{unknown}{path}"
             answer = await client.request(method, url, json=body, auth=admin)
-            assert refusal(answer) == (404, "AGENT_NOT_FOUND"), url
+            assert parse_error(answer) == (404, "AGENT_NOT_FOUND"), url

@@ -6,61 +6,61 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.stage import (
+from agents.builders import (
     AGENT_PIN,
-    balances,
     cash_in,
     cash_out,
-    fund,
-    new_agent,
-    new_sub_agent,
-    pay_out,
-    refusal,
-    transfer,
+    create_agent,
+    create_sub_agent,
+    fund_agent,
+    get_balances,
+    parse_error,
+    pay_out_commission,
+    transfer_float,
 )
+from harness import PIN, WRONG_PIN, Harness
 from tapgate.edge.services import Services
 from tapgate.ledger.pins import set_pin
-from world import PIN, WRONG_PIN, World
 
 CHILD_PIN = "6138"
 
 
-def without_id(answer: httpx2.Response) -> dict[str, Any]:
+def drop_transaction_id(answer: httpx2.Response) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     receipt: dict[str, Any] = answer.json()
     assert receipt.pop("transaction_id").startswith("txn_")
     return receipt
 
 
-async def child_card(world: World, subscriber: dict[str, Any], **fields: Any) -> str:
+async def create_child_card(world: Harness, subscriber: dict[str, Any], **fields: Any) -> str:
     card_id = world.services.new_id()
     async with world.services.database.transaction() as tx:
         await set_pin(tx, card_id, world.services.pin_verifier.hash(CHILD_PIN))
-    return await world.card(
+    return await world.create_card(
         subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields
     )
 
 
-async def test_funding_the_float(world: World) -> None:
-    agent = await new_agent(world)
-    await fund(world, agent, "1000")
-    answer = await fund(world, agent, "234.5", description="Float for the weekend")
-    assert without_id(answer) == {
+async def test_funding_the_float(world: Harness) -> None:
+    agent = await create_agent(world)
+    await fund_agent(world, agent, "1000")
+    answer = await fund_agent(world, agent, "234.5", description="Float for the weekend")
+    assert drop_transaction_id(answer) == {
         "success": True,
         "message": "Float funded",
         "status": "completed",
         "amount": "234.50 SLE",
         "new_balance": "1,234.50 SLE",
     }
-    assert await balances(world, agent) == ("1234.50", "0.00")
+    assert await get_balances(world, agent) == ("1234.50", "0.00")
 
 
 @pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
-async def test_cash_in_earns_by_the_tier(world: World, tier: int, earned: str) -> None:
-    agent = await new_agent(world, balance="500", commission_tier=tier)
-    customer = await world.subscriber(balance="20")
+async def test_cash_in_earns_by_the_tier(world: Harness, tier: int, earned: str) -> None:
+    agent = await create_agent(world, balance="500", commission_tier=tier)
+    customer = await world.create_subscriber(balance="20")
     answer = await cash_in(world, agent, customer, "100")
-    assert without_id(answer) == {
+    assert drop_transaction_id(answer) == {
         "success": True,
         "message": "Cash-in completed",
         "status": "completed",
@@ -69,13 +69,13 @@ async def test_cash_in_earns_by_the_tier(world: World, tier: int, earned: str) -
         "subscriber_balance": "120.00 SLE",
         "commission_earned": f"{earned} SLE",
     }
-    assert await balances(world, agent) == ("400.00", earned)
+    assert await get_balances(world, agent) == ("400.00", earned)
 
 
-async def test_cash_out(world: World) -> None:
-    agent, customer = await new_agent(world), await world.subscriber(balance="100")
+async def test_cash_out(world: Harness) -> None:
+    agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
     answer = await cash_out(world, agent, customer, "40")
-    assert without_id(answer) == {
+    assert drop_transaction_id(answer) == {
         "success": True,
         "message": "Cash-out completed",
         "status": "completed",
@@ -84,14 +84,14 @@ async def test_cash_out(world: World) -> None:
         "subscriber_balance": "60.00 SLE",
         "commission_earned": "0.00 SLE",
     }
-    assert await balances(world, agent) == ("40.00", "0.00")
+    assert await get_balances(world, agent) == ("40.00", "0.00")
 
 
-async def test_a_transfer_to_ones_own_sub_agent(world: World) -> None:
-    parent = await new_agent(world, balance="100")
-    sub_agent = await new_sub_agent(world, parent)
-    answer = await transfer(world, parent, sub_agent, "30", description="For Saturday")
-    assert without_id(answer) == {
+async def test_a_transfer_to_ones_own_sub_agent(world: Harness) -> None:
+    parent = await create_agent(world, balance="100")
+    sub_agent = await create_sub_agent(world, parent)
+    answer = await transfer_float(world, parent, sub_agent, "30", description="For Saturday")
+    assert drop_transaction_id(answer) == {
         "success": True,
         "message": "Transfer completed",
         "status": "completed",
@@ -102,39 +102,39 @@ async def test_a_transfer_to_ones_own_sub_agent(world: World) -> None:
 
 
 async def test_commission_goes_to_who_did_the_cash_in_and_is_paid_out_at_once(
-    world: World,
+    world: Harness,
 ) -> None:
-    parent, customer = await new_agent(world, balance="700"), await world.subscriber()
-    sub_agent = await new_sub_agent(world, parent)
-    await transfer(world, parent, sub_agent, "600")
+    parent, customer = await create_agent(world, balance="700"), await world.create_subscriber()
+    sub_agent = await create_sub_agent(world, parent)
+    await transfer_float(world, parent, sub_agent, "600")
     await cash_in(world, sub_agent, customer, "500")
-    assert await balances(world, parent) == ("100.00", "0.00")
-    assert await balances(world, sub_agent) == ("100.00", "5.00")
-    assert without_id(await pay_out(world, sub_agent)) == {
+    assert await get_balances(world, parent) == ("100.00", "0.00")
+    assert await get_balances(world, sub_agent) == ("100.00", "5.00")
+    assert drop_transaction_id(await pay_out_commission(world, sub_agent)) == {
         "success": True,
         "message": "Commission paid out",
         "status": "completed",
         "amount": "5.00 SLE",
         "float_balance": "105.00 SLE",
     }
-    answer = await pay_out(world, sub_agent, request_id="again")
-    assert refusal(answer) == (402, "INSUFFICIENT_FUNDS")
+    answer = await pay_out_commission(world, sub_agent, request_id="again")
+    assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
     # Nothing was recorded under that name.
     await cash_in(world, sub_agent, customer, "100")
-    answer = await pay_out(world, sub_agent, request_id="again")
-    assert without_id(answer)["amount"] == "1.00 SLE"
+    answer = await pay_out_commission(world, sub_agent, request_id="again")
+    assert drop_transaction_id(answer)["amount"] == "1.00 SLE"
 
 
 async def test_all_of_it_is_recorded_as_coming_through_agents(
-    world: World, services: Services
+    world: Harness, services: Services
 ) -> None:
-    agent, customer = await new_agent(world), await world.subscriber()
-    sub_agent = await new_sub_agent(world, agent)
-    await fund(world, agent, "1000", description="Float for the weekend")
+    agent, customer = await create_agent(world), await world.create_subscriber()
+    sub_agent = await create_sub_agent(world, agent)
+    await fund_agent(world, agent, "1000", description="Float for the weekend")
     await cash_in(world, agent, customer, "500")
     await cash_out(world, agent, customer, "50")
-    await transfer(world, agent, sub_agent, "50", description="For Saturday")
-    await pay_out(world, agent)
+    await transfer_float(world, agent, sub_agent, "50", description="For Saturday")
+    await pay_out_commission(world, agent)
     rows = await services.database.fetch(
         "SELECT type, channel, context->>'memo' FROM transactions ORDER BY id"
     )
@@ -147,9 +147,9 @@ async def test_all_of_it_is_recorded_as_coming_through_agents(
     ]
 
 
-async def test_a_customer_may_be_named_by_a_card(world: World) -> None:
-    agent, customer = await new_agent(world, balance="100"), await world.subscriber()
-    serial = await world.card(customer["id"])
+async def test_a_customer_may_be_named_by_a_card(world: Harness) -> None:
+    agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
+    serial = await world.create_card(customer["id"])
     by_card = {"subscriber_id": None, "card_serial": serial}
     answer = await cash_in(world, agent, customer, "80", **by_card)
     assert answer.json()["subscriber_balance"] == "80.00 SLE"
@@ -157,29 +157,32 @@ async def test_a_customer_may_be_named_by_a_card(world: World) -> None:
     assert answer.json()["subscriber_balance"] == "50.00 SLE"
 
 
-async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: World) -> None:
-    agent, parent = await new_agent(world), await world.subscriber(balance="100")
-    serial = await child_card(world, parent, daily_limit=50_00)
+async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: Harness) -> None:
+    agent, parent = await create_agent(world), await world.create_subscriber(balance="100")
+    serial = await create_child_card(world, parent, daily_limit=50_00)
     by_card = {"subscriber_id": None, "card_serial": serial}
     answer = await cash_out(world, agent, parent, "30", **by_card)
-    assert refusal(answer) == (400, "INVALID_PIN")
+    assert parse_error(answer) == (400, "INVALID_PIN")
     answer = await cash_out(world, agent, parent, "30", pin=CHILD_PIN, **by_card)
     assert answer.json()["subscriber_balance"] == "70.00 SLE"
     answer = await cash_out(world, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
-    assert refusal(answer) == (403, "CARD_LIMIT_EXCEEDED")
+    assert parse_error(answer) == (403, "CARD_LIMIT_EXCEEDED")
     assert answer.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
 
 
-async def test_what_tells_a_restricted_balance_needs_the_holders_pin(world: World) -> None:
-    agent, customer = await new_agent(world, balance="100"), await world.restricted_subscriber()
-    await world.give(customer["id"], "80")
-    assert refusal(await cash_in(world, agent, customer, "80")) == (403, "OTP_REQUIRED")
+async def test_what_tells_a_restricted_balance_needs_the_holders_pin(world: Harness) -> None:
+    agent, customer = (
+        await create_agent(world, balance="100"),
+        await world.create_restricted_subscriber(),
+    )
+    await world.deposit(customer["id"], "80")
+    assert parse_error(await cash_in(world, agent, customer, "80")) == (403, "OTP_REQUIRED")
     assert (await cash_out(world, agent, customer, "80")).status_code == 200
 
 
-async def test_a_repetition_gets_the_first_answer_and_moves_nothing(world: World) -> None:
-    agent, customer = await new_agent(world), await world.subscriber()
-    admin, name = await world.admin(), str(uuid.uuid4())
+async def test_a_repetition_gets_the_first_answer_and_moves_nothing(world: Harness) -> None:
+    agent, customer = await create_agent(world), await world.create_subscriber()
+    admin, name = await world.create_admin(), str(uuid.uuid4())
 
     async def post(path: str, **body: Any) -> httpx2.Response:
         return await world.client.post(
@@ -190,28 +193,28 @@ async def test_a_repetition_gets_the_first_answer_and_moves_nothing(world: World
     again = await post(f"/{agent['id']}/fund", amount="100.00")
     assert again.json() == first.json()
     assert again.headers["Idempotent-Replayed"] == "true"
-    other = await new_agent(world)
+    other = await create_agent(world)
     for answer in (
         await post(f"/{agent['id']}/fund", amount="101"),
         await post(f"/{other['id']}/fund", amount="100"),
         await post(f"/{agent['id']}/payout-commission"),
     ):
-        assert refusal(answer) == (409, "DUPLICATE_REQUEST")
+        assert parse_error(answer) == (409, "DUPLICATE_REQUEST")
     name = str(uuid.uuid4())
     order = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
     wrong = await post("/cashin", **order, agent_pin=WRONG_PIN)
-    assert refusal(wrong) == (400, "INVALID_PIN")
+    assert parse_error(wrong) == (400, "INVALID_PIN")
     first = await post("/cashin", **order, agent_pin=AGENT_PIN)
     again = await post("/cashin", **order, agent_pin=WRONG_PIN)
     assert again.json() == first.json()
     name = str(uuid.uuid4())
     declined = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    await fund(world, agent, "500")
+    await fund_agent(world, agent, "500")
     await cash_in(world, agent, customer, "500")
     again = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
-    assert refusal(again) == refusal(declined) == (402, "INSUFFICIENT_FUNDS")
+    assert parse_error(again) == parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
     name = str(uuid.uuid4())
     first = await post(f"/{agent['id']}/payout-commission")
     again = await post(f"/{agent['id']}/payout-commission")
     assert again.json() == first.json()
-    assert await balances(world, agent) == ("65.40", "0.00")
+    assert await get_balances(world, agent) == ("65.40", "0.00")

@@ -6,67 +6,69 @@ from typing import Any
 
 import httpx2
 
-from agents.stage import (
+from agents.builders import (
     AGENT_PIN,
-    ask,
-    balances,
     cash_in,
     cash_out,
-    new_agent,
-    new_sub_agent,
-    refusal,
-    transfer,
+    create_agent,
+    create_sub_agent,
+    get_balances,
+    parse_error,
+    post_as_admin,
+    transfer_float,
 )
-from world import PIN, WRONG_PIN, World
+from harness import PIN, WRONG_PIN, Harness
 
 NEW_PIN = "8302"
 
 
-async def change(
-    world: World, agent: dict[str, Any], old_pin: str = AGENT_PIN, new_pin: str = NEW_PIN
+async def change_pin(
+    world: Harness, agent: dict[str, Any], old_pin: str = AGENT_PIN, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
-    return await ask(world, f"/{agent['id']}/change-pin", old_pin=old_pin, new_pin=new_pin)
+    return await post_as_admin(
+        world, f"/{agent['id']}/change-pin", old_pin=old_pin, new_pin=new_pin
+    )
 
 
-async def test_changes_the_pin(world: World) -> None:
-    agent, customer = await new_agent(world, balance="10"), await world.subscriber()
-    answer = await change(world, agent)
+async def test_changes_the_pin(world: Harness) -> None:
+    agent, customer = await create_agent(world, balance="10"), await world.create_subscriber()
+    answer = await change_pin(world, agent)
     assert answer.status_code == 200
     assert answer.json() == {"success": True, "message": "PIN changed"}
-    assert refusal(await cash_in(world, agent, customer, "1")) == (400, "INVALID_PIN")
+    assert parse_error(await cash_in(world, agent, customer, "1")) == (400, "INVALID_PIN")
     answer = await cash_in(world, agent, customer, "1", agent_pin=NEW_PIN)
     assert answer.status_code == 200
-    (entry,) = await world.audit(agent["id"], "agent.pin_changed")
+    (entry,) = await world.list_audit_entries(agent["id"], "agent.pin_changed")
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 
 
-async def test_three_wrong_ones_lock_it_for_half_an_hour(world: World) -> None:
-    agent = await new_agent(world)
+async def test_three_wrong_ones_lock_it_for_half_an_hour(world: Harness) -> None:
+    agent = await create_agent(world)
     for remaining in (2, 1, 0):
-        answer = await change(world, agent, old_pin=WRONG_PIN)
-        assert refusal(answer) == (400, "INVALID_PIN")
+        answer = await change_pin(world, agent, old_pin=WRONG_PIN)
+        assert parse_error(answer) == (400, "INVALID_PIN")
         assert answer.json()["details"] == {"attempts_remaining": remaining}
-    answer = await change(world, agent)
-    assert refusal(answer) == (403, "ACCOUNT_LOCKED")
+    answer = await change_pin(world, agent)
+    assert parse_error(answer) == (403, "ACCOUNT_LOCKED")
     assert list(answer.json()["details"]) == ["locked_until"]
-    entries = await world.audit(agent["id"], "agent.pin_changed")
+    entries = await world.list_audit_entries(agent["id"], "agent.pin_changed")
     assert [(entry["result"], entry["reason"]) for entry in entries] == [
         *[("failure", "INVALID_PIN")] * 3,
         ("failure", "ACCOUNT_LOCKED"),
     ]
-    world.forward(minutes=31)
-    assert (await change(world, agent)).status_code == 200
+    world.advance_clock(minutes=31)
+    assert (await change_pin(world, agent)).status_code == 200
 
 
-async def test_the_new_pin_must_be_another_and_that_is_no_way_to_guess_it(world: World) -> None:
-    agent = await new_agent(world)
-    assert refusal(await change(world, agent, new_pin=AGENT_PIN)) == (400, "SAME_PIN")
-    answer = await change(world, agent, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
-    assert refusal(answer) == (400, "INVALID_PIN")
+async def test_the_new_pin_must_be_another_and_that_is_no_way_to_guess_it(world: Harness) -> None:
+    agent = await create_agent(world)
+    assert parse_error(await change_pin(world, agent, new_pin=AGENT_PIN)) == (400, "SAME_PIN")
+    answer = await change_pin(world, agent, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
+    assert parse_error(answer) == (400, "INVALID_PIN")
 
 
-async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
-    agent = await new_agent(world)
+async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
+    agent = await create_agent(world)
     bodies: list[tuple[dict[str, Any], str]] = [
         ({"new_pin": NEW_PIN}, "old_pin"),
         ({"old_pin": AGENT_PIN, "new_pin": 8302}, "new_pin"),
@@ -74,29 +76,29 @@ async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
         ({"old_pin": "", "new_pin": NEW_PIN}, "old_pin"),
     ]
     for body, field in bodies:
-        answer = await ask(world, f"/{agent['id']}/change-pin", **body)
-        assert refusal(answer) == (400, "INVALID_REQUEST"), body
+        answer = await post_as_admin(world, f"/{agent['id']}/change-pin", **body)
+        assert parse_error(answer) == (400, "INVALID_REQUEST"), body
         assert list(answer.json()["details"]["fields"]) == [field]
-    answer = await change(world, agent, old_pin=WRONG_PIN)
+    answer = await change_pin(world, agent, old_pin=WRONG_PIN)
     assert answer.json()["details"] == {"attempts_remaining": 2}
 
 
-async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: World) -> None:
-    agent = await new_agent(world)
-    answer = await change(world, agent, new_pin="1111")
-    assert refusal(answer) == (400, "INVALID_REQUEST")
+async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: Harness) -> None:
+    agent = await create_agent(world)
+    answer = await change_pin(world, agent, new_pin="1111")
+    assert parse_error(answer) == (400, "INVALID_REQUEST")
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]
-    assert (await change(world, agent)).status_code == 200
+    assert (await change_pin(world, agent)).status_code == 200
 
 
 async def test_cash_out_looks_at_the_customers_pin_first_and_counts_only_what_it_looked_at(
-    world: World,
+    world: Harness,
 ) -> None:
-    agent, customer = await new_agent(world), await world.subscriber(balance="100")
+    agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
 
     async def try_pins(pin: str, agent_pin: str) -> dict[str, Any]:
         answer = await cash_out(world, agent, customer, "1", pin=pin, agent_pin=agent_pin)
-        assert refusal(answer) == (400, "INVALID_PIN")
+        assert parse_error(answer) == (400, "INVALID_PIN")
         details: dict[str, Any] = answer.json()["details"]
         return details
 
@@ -107,32 +109,38 @@ async def test_cash_out_looks_at_the_customers_pin_first_and_counts_only_what_it
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 1, "party": "receiver"}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 0, "party": "receiver"}
     answer = await cash_out(world, agent, customer, "1")
-    assert refusal(answer) == (403, "ACCOUNT_LOCKED")
+    assert parse_error(answer) == (403, "ACCOUNT_LOCKED")
     assert answer.json()["details"]["party"] == "receiver"
-    other = await new_agent(world)
+    other = await create_agent(world)
     assert (await cash_out(world, other, customer, "1")).status_code == 200
 
 
-async def test_a_pin_is_looked_at_before_any_state(world: World) -> None:
-    agent, customer = await new_agent(world, balance="100"), await world.subscriber(balance="9")
-    await ask(world, f"/{agent['id']}/suspend", reason="cash was missing")
+async def test_a_pin_is_looked_at_before_any_state(world: Harness) -> None:
+    agent, customer = (
+        await create_agent(world, balance="100"),
+        await world.create_subscriber(balance="9"),
+    )
+    await post_as_admin(world, f"/{agent['id']}/suspend", reason="cash was missing")
     answer = await cash_in(world, agent, customer, "1", agent_pin=WRONG_PIN)
-    assert refusal(answer) == (400, "INVALID_PIN")
+    assert parse_error(answer) == (400, "INVALID_PIN")
     answer = await cash_out(world, agent, customer, "1", agent_pin=WRONG_PIN)
-    assert refusal(answer) == (400, "INVALID_PIN")
+    assert parse_error(answer) == (400, "INVALID_PIN")
 
 
-async def test_parallel_tries_do_not_outrun_the_lock_whatever_they_are_for(world: World) -> None:
-    agent, customer = await new_agent(world, balance="100"), await world.subscriber(balance="100")
-    sub_agent = await new_sub_agent(world, agent)
+async def test_parallel_tries_do_not_outrun_the_lock_whatever_they_are_for(world: Harness) -> None:
+    agent, customer = (
+        await create_agent(world, balance="100"),
+        await world.create_subscriber(balance="100"),
+    )
+    sub_agent = await create_sub_agent(world, agent)
     tries = [
         one
         for _ in range(10)
         for one in (
             cash_in(world, agent, customer, "1", agent_pin=WRONG_PIN),
             cash_out(world, agent, customer, "1", agent_pin=WRONG_PIN),
-            transfer(world, agent, sub_agent, "1", pin=WRONG_PIN),
-            change(world, agent, old_pin=WRONG_PIN),
+            transfer_float(world, agent, sub_agent, "1", pin=WRONG_PIN),
+            change_pin(world, agent, old_pin=WRONG_PIN),
         )
     ]
     answers = await asyncio.gather(*tries)
@@ -144,4 +152,4 @@ async def test_parallel_tries_do_not_outrun_the_lock_whatever_they_are_for(world
         if answer.status_code == 400
     ]
     assert sorted(remaining) == [0, 1, 2]
-    assert await balances(world, agent) == ("100.00", "0.00")
+    assert await get_balances(world, agent) == ("100.00", "0.00")

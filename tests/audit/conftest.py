@@ -4,13 +4,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from audit.stage import ORIGIN, Write
+from audit.builders import ORIGIN, WriteEntry
 from tapgate import clock, ids
 from tapgate.audit import trail
 
 
 @pytest.fixture
-def write() -> Write:
+def write() -> WriteEntry:
     """Adds an entry in a database transaction; whatever is not said does not matter."""
     services: Any = SimpleNamespace(
         new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock

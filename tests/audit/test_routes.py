@@ -6,36 +6,38 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.stage import ORIGIN, Write, seals
+from audit.builders import ORIGIN, WriteEntry, assert_seals
+from harness import BearerAuth, Harness
 from tapgate import clock, ids
 from tapgate.audit.chain import Sealer
 from tapgate.edge.services import Services
 from tapgate.ledger import chart
 from tapgate.store.database import Database
-from transactions.movements import move, processor
-from world import Bearer, World
+from transactions.builders import create_processor, submit_and_get_id
 
-LOGS = "/api/v1/audit/logs"
+LOGS_URL = "/api/v1/audit/logs"
 
 
 @pytest.fixture
-async def reader(world: World) -> Bearer:
-    return await world.admin("C")
+async def reader(world: Harness) -> BearerAuth:
+    return await world.create_admin("C")
 
 
-async def _resources(client: httpx2.AsyncClient, reader: Bearer, **filters: Any) -> list[str]:
+async def _list_resource_ids(
+    client: httpx2.AsyncClient, reader: BearerAuth, **filters: Any
+) -> list[str]:
     """Which entries a list has, by the resources they are about."""
-    answer = await client.get(LOGS, params=filters, auth=reader)
+    answer = await client.get(LOGS_URL, params=filters, auth=reader)
     assert answer.status_code == 200, answer.text
     return [entry["resource_id"] for entry in answer.json()["data"]]
 
 
 async def test_an_entry_has_its_hashes_once_it_is_sealed(
-    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
         await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
-    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
+    (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     row = await database.fetchrow("SELECT id, occurred_at FROM audit_entries")
     assert row is not None
     assert entry == {
@@ -54,31 +56,31 @@ async def test_an_entry_has_its_hashes_once_it_is_sealed(
         "previous_hash": None,
         "hash": None,
     }
-    await seals(Sealer(database), 1)
-    (sealed,) = (await client.get(LOGS, auth=reader)).json()["data"]
+    await assert_seals(Sealer(database), 1)
+    (sealed,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     assert sealed["previous_hash"] == "00" * 32
     assert len(bytes.fromhex(sealed["hash"])) == 32
 
 
 async def test_the_log_is_filtered(
-    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
         await write(tx, resource_id="a", event="card.linked")
         await write(tx, resource_id="b", resource_type="agent")
         await write(tx, resource_id="c", result="failure")
-    assert await _resources(client, reader) == ["c", "b", "a"]
-    assert await _resources(client, reader, event="card.linked") == ["a"]
-    assert await _resources(client, reader, resource_type="agent") == ["b"]
-    assert await _resources(client, reader, resource_id="b") == ["b"]
-    assert await _resources(client, reader, result="failure") == ["c"]
-    assert await _resources(client, reader, actor_id=ORIGIN.actor_id) == ["c", "b", "a"]
-    assert await _resources(client, reader, actor_id="adm_0000000000002") == []
-    assert await _resources(client, reader, result="success", resource_type="card") == ["a"]
+    assert await _list_resource_ids(client, reader) == ["c", "b", "a"]
+    assert await _list_resource_ids(client, reader, event="card.linked") == ["a"]
+    assert await _list_resource_ids(client, reader, resource_type="agent") == ["b"]
+    assert await _list_resource_ids(client, reader, resource_id="b") == ["b"]
+    assert await _list_resource_ids(client, reader, result="failure") == ["c"]
+    assert await _list_resource_ids(client, reader, actor_id=ORIGIN.actor_id) == ["c", "b", "a"]
+    assert await _list_resource_ids(client, reader, actor_id="adm_0000000000002") == []
+    assert await _list_resource_ids(client, reader, result="success", resource_type="card") == ["a"]
 
 
 async def test_the_log_is_filtered_by_time_and_by_day(
-    client: httpx2.AsyncClient, services: Services, reader: Bearer, write: Write
+    client: httpx2.AsyncClient, services: Services, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with services.database.transaction() as tx:
         await write(tx)
@@ -86,14 +88,14 @@ async def test_the_log_is_filtered_by_time_and_by_day(
     at = clock.format_rfc3339(moment)
     before = clock.format_rfc3339(moment - timedelta(milliseconds=1))
     after = clock.format_rfc3339(moment + timedelta(milliseconds=1))
-    assert await _resources(client, reader, **{"from": at, "to": at}) == ["TAP-1"]
-    assert await _resources(client, reader, **{"from": after}) == []
-    assert await _resources(client, reader, to=before) == []
+    assert await _list_resource_ids(client, reader, **{"from": at, "to": at}) == ["TAP-1"]
+    assert await _list_resource_ids(client, reader, **{"from": after}) == []
+    assert await _list_resource_ids(client, reader, to=before) == []
 
     day = moment.astimezone(UTC).date()
-    assert await _resources(client, reader, **{"from": day, "to": day}) == ["TAP-1"]
-    assert await _resources(client, reader, **{"from": day + timedelta(days=1)}) == []
-    assert await _resources(client, reader, to=day - timedelta(days=1)) == []
+    assert await _list_resource_ids(client, reader, **{"from": day, "to": day}) == ["TAP-1"]
+    assert await _list_resource_ids(client, reader, **{"from": day + timedelta(days=1)}) == []
+    assert await _list_resource_ids(client, reader, to=day - timedelta(days=1)) == []
 
 
 @pytest.mark.parametrize(
@@ -111,15 +113,15 @@ async def test_the_log_is_filtered_by_time_and_by_day(
     ],
 )
 async def test_a_filter_that_makes_no_sense_is_refused(
-    client: httpx2.AsyncClient, reader: Bearer, filter_: str, value: str
+    client: httpx2.AsyncClient, reader: BearerAuth, filter_: str, value: str
 ) -> None:
-    answer = await client.get(LOGS, params={filter_: value}, auth=reader)
+    answer = await client.get(LOGS_URL, params={filter_: value}, auth=reader)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == [filter_]
 
 
 async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
-    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
         for number in range(5):
@@ -128,7 +130,7 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
     page: dict[str, Any] = {"has_more": True, "next_cursor": None}
     while page["has_more"]:
         query = {"limit": 2} | ({"cursor": page["next_cursor"]} if seen else {})
-        page = (await client.get(LOGS, params=query, auth=reader)).json()
+        page = (await client.get(LOGS_URL, params=query, auth=reader)).json()
         seen += [entry["resource_id"] for entry in page["data"]]
         async with database.transaction() as tx:
             await write(tx, resource_id="new")
@@ -137,11 +139,11 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
 
 
 async def test_verify_says_whether_the_log_is_what_was_written(
-    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
         await write(tx)
-    await seals(Sealer(database), 1)
+    await assert_seals(Sealer(database), 1)
     answer = await client.get("/api/v1/audit/verify", auth=reader)
     assert answer.json() == {"valid": True, "entries": 1, "unsealed": 0, "first_broken": None}
     await database.execute(
@@ -149,30 +151,37 @@ async def test_verify_says_whether_the_log_is_what_was_written(
            UPDATE audit_entries SET reason = 'forged'"""
     )
     broken = (await client.get("/api/v1/audit/verify", auth=reader)).json()
-    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
+    (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     assert (broken["valid"], broken["first_broken"]) == (False, entry["id"])
 
 
 async def test_who_was_denied_is_an_entry(
-    client: httpx2.AsyncClient, world: World, reader: Bearer
+    client: httpx2.AsyncClient, world: Harness, reader: BearerAuth
 ) -> None:
-    answer = await client.get(LOGS, auth=await world.admin("S"))
+    answer = await client.get(LOGS_URL, auth=await world.create_admin("S"))
     assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
+    (entry,) = (await client.get(LOGS_URL, auth=reader)).json()["data"]
     assert (entry["event"], entry["result"]) == ("access.denied", "denied")
-    assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS}")
+    assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS_URL}")
     assert entry["actor"]["role"] == "support_user"
     assert entry["request_id"] == answer.headers["X-Request-ID"]
 
 
 async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
-    client: httpx2.AsyncClient, database: Database, world: World, reader: Bearer, write: Write
+    client: httpx2.AsyncClient,
+    database: Database,
+    world: Harness,
+    reader: BearerAuth,
+    write: WriteEntry,
 ) -> None:
-    person, other = await world.subscriber(balance="50"), await world.subscriber(balance="50")
-    card, shop = await world.card(person["id"]), await processor(world)
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "10")
+    person, other = (
+        await world.create_subscriber(balance="50"),
+        await world.create_subscriber(balance="50"),
+    )
+    card, shop = await world.create_card(person["id"]), await create_processor(world)
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
     url = f"/api/v1/subscribers/{person['id']}"
-    admin = await world.admin()
+    admin = await world.create_admin()
     for answer in (
         await client.put(url, json={"address": "5 Road"}, auth=admin),
         await client.put(
@@ -187,7 +196,7 @@ async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
         await write(tx, resource_type="transaction", resource_id=paid, changes=told)
 
     async def about(resource_id: str) -> list[dict[str, Any]]:
-        answer = await client.get(LOGS, params={"resource_id": resource_id}, auth=reader)
+        answer = await client.get(LOGS_URL, params={"resource_id": resource_id}, auth=reader)
         entries: list[dict[str, Any]] = answer.json()["data"]
         assert entries, resource_id
         return entries
@@ -201,7 +210,7 @@ async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
     assert (await about(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
 
     await client.post(f"{url}/restricted-access", auth=reader)
-    code = await world.code_sent_to(person["phone_number"])
+    code = await world.get_pending_code(person["phone_number"])
     opened = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
     assert opened.status_code == 200
     changed = [entry["changes"].get("address") for entry in await about(person["id"])]

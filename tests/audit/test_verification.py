@@ -7,7 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.stage import Write, seals
+from audit.builders import WriteEntry, assert_seals
+from harness import Harness
 from tapgate import ids
 from tapgate.audit import chain, verification
 from tapgate.audit.chain import Sealer
@@ -17,10 +18,9 @@ from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
-from world import World
 
-URL = "/api/v1/audit/verify"
-AS_SUPERUSER = """
+VERIFY_URL = "/api/v1/audit/verify"
+DISABLE_TRIGGERS_SQL = """
     ALTER TABLE audit_entries DISABLE TRIGGER USER;
     ALTER TABLE audit_head DISABLE TRIGGER USER;
 """
@@ -38,12 +38,12 @@ def verifier(database: Database) -> Verifier:
 
 
 @pytest.fixture
-def fill(database: Database, write: Write) -> Callable[[int], Any]:
+def fill(database: Database, write: WriteEntry) -> Callable[[int], Any]:
     async def fill(count: int) -> None:
         async with database.transaction() as tx:
             for number in range(count):
                 await write(tx, resource_id=f"TAP-{number}")
-        await seals(Sealer(database), count)
+        await assert_seals(Sealer(database), count)
 
     return fill
 
@@ -94,7 +94,7 @@ async def test_the_newest_entries_are_always_verified(
 
 
 async def test_unsealed_entries_are_counted_and_not_covered(
-    verifier: Verifier, fill: Callable[[int], Any], database: Database, write: Write
+    verifier: Verifier, fill: Callable[[int], Any], database: Database, write: WriteEntry
 ) -> None:
     await fill(2)
     async with database.transaction() as tx:
@@ -102,7 +102,7 @@ async def test_unsealed_entries_are_counted_and_not_covered(
     for _ in range(2):
         result = await verifier.verify(full=False)
         assert (result.valid, result.entries, result.unsealed) == (True, 3, 1)
-    await seals(Sealer(database), 1)
+    await assert_seals(Sealer(database), 1)
     result = await verifier.verify(full=False)
     assert (result.valid, result.entries, result.unsealed) == (True, 3, 0)
 
@@ -113,7 +113,7 @@ async def test_a_change_after_the_checkpoint_is_found_and_moves_no_checkpoint(
     await fill(3)
     await verifier.verify(full=False)
     await fill(3)
-    await database.execute(AS_SUPERUSER)
+    await database.execute(DISABLE_TRIGGERS_SQL)
     changed = await database.fetchval(
         "UPDATE audit_entries SET reason = 'forged' WHERE sequence = 5 RETURNING id"
     )
@@ -129,7 +129,7 @@ async def test_a_change_before_the_checkpoint_is_found_by_a_full_verification(
 ) -> None:
     await fill(4)
     await verifier.verify(full=False)
-    await database.execute(AS_SUPERUSER)
+    await database.execute(DISABLE_TRIGGERS_SQL)
     changed = await database.fetchval(
         "UPDATE audit_entries SET reason = 'forged' WHERE sequence = 2 RETURNING id"
     )
@@ -144,7 +144,7 @@ async def test_a_forged_checkpoint_is_not_believed(
 ) -> None:
     await fill(4)
     await verifier.verify(full=False)
-    await database.execute(AS_SUPERUSER)
+    await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute("UPDATE audit_entries SET reason = 'forged' WHERE sequence = 2")
     forged = {"sequence": "3", "hash": "sha256('x')", "entries": "9", "mac": "sha256('x')"}
     await database.execute(f"UPDATE audit_checkpoint SET {column} = {forged[column]}")
@@ -157,7 +157,7 @@ async def test_a_history_replaced_with_all_its_hashes_does_not_fit_the_checkpoin
     await fill(4)
     await verifier.verify(full=False)
     await fill(2)
-    await database.execute(AS_SUPERUSER)
+    await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute(
         """UPDATE audit_entries SET reason = 'forged', hash = NULL, previous_hash = NULL
            WHERE sequence >= 2"""
@@ -166,7 +166,7 @@ async def test_a_history_replaced_with_all_its_hashes_does_not_fit_the_checkpoin
         """UPDATE audit_head SET (sequence, hash) =
                (SELECT sequence, hash FROM audit_entries WHERE sequence = 1)"""
     )
-    await seals(Sealer(database), 5)
+    await assert_seals(Sealer(database), 5)
     assert (await chain.verify(database)).valid  # the chain itself is whole
     for full in (False, True):
         assert not (await verifier.verify(full=full)).valid
@@ -177,7 +177,7 @@ async def test_a_log_cut_off_behind_the_checkpoint_is_found(
 ) -> None:
     await fill(4)
     await verifier.verify(full=False)
-    await database.execute(AS_SUPERUSER)
+    await database.execute(DISABLE_TRIGGERS_SQL)
     await database.execute("DELETE FROM audit_entries WHERE sequence > 2")
     await database.execute(
         """UPDATE audit_head SET (sequence, hash) =
@@ -203,9 +203,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
-    client: httpx2.AsyncClient, world: World, opened: list[None], monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, world: Harness, opened: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    auditor, go_on = await world.admin("C"), asyncio.Event()
+    auditor, go_on = await world.create_admin("C"), asyncio.Event()
     verify_from = verification.verify_from_checkpoint
 
     async def slow(*arguments: Any) -> Any:
@@ -213,7 +213,7 @@ async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
         return await verify_from(*arguments)
 
     monkeypatch.setattr(verification, "verify_from_checkpoint", slow)
-    waiting = [asyncio.create_task(client.get(URL, auth=auditor)) for _ in range(40)]
+    waiting = [asyncio.create_task(client.get(VERIFY_URL, auth=auditor)) for _ in range(40)]
     async with asyncio.timeout(30):
         while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING_CALLERS:
             await asyncio.sleep(0.01)
@@ -276,21 +276,21 @@ async def test_the_verification_of_another_process_is_waited_for_briefly(
 
 
 async def test_the_query_names_a_full_verification(
-    client: httpx2.AsyncClient, world: World, services: Services
+    client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
-    auditor = await world.admin("C")
+    auditor = await world.create_admin("C")
     for query in ("", "?full=true", "?full=false"):
-        answer = await client.get(f"{URL}{query}", auth=auditor)
+        answer = await client.get(f"{VERIFY_URL}{query}", auth=auditor)
         assert answer.status_code == 200
         assert list(answer.json()) == ["valid", "entries", "unsealed", "first_broken"]
-    answer = await client.get(f"{URL}?full=perhaps", auth=auditor)
+    answer = await client.get(f"{VERIFY_URL}?full=perhaps", auth=auditor)
     assert (answer.status_code, list(answer.json()["details"]["fields"])) == (422, ["full"])
 
 
 async def test_parallel_proofs_of_the_books_open_one_connection(
-    client: httpx2.AsyncClient, world: World, opened: list[None]
+    client: httpx2.AsyncClient, world: Harness, opened: list[None]
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     asked = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
     answers = await asyncio.gather(*asked)
     statuses = [answer.status_code for answer in answers]

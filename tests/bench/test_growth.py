@@ -13,7 +13,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from bench.runs import ROOT, empty, run
+from bench.runner import ROOT, list_missing_figures, run_benchmark
+from harness import Harness
 from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.credentials.pins import StoredPin
@@ -21,26 +22,25 @@ from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.verify import verify
-from world import World
 
-SIDES = ("empty", "grown")
-READS = {
+PHASES = ("empty", "grown")
+READ_NAMES = {
     "first page",
     "middle page",
     "statement of today",
     "statement of a month",
     "balance",
 }
-CARDS, ACCOUNTS, ENTRIES = 100, 1_000, 5_000
+CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000
 
 
-async def grown(services: Services, connection: asyncpg.Connection) -> Any:
+async def build_history(services: Services, connection: asyncpg.Connection) -> Any:
     """A world with a past. Returns the card with the longest history and what was filled in."""
     from bench.growth.fill import DatabaseFiller
     from bench.growth.results import Sizes
     from bench.payments import dataset
 
-    made = await dataset.build(services, cards=CARDS, processors=2)
+    made = await dataset.build(services, cards=CARD_COUNT, processors=2)
     shops = await services.database.fetch("SELECT id FROM processors ORDER BY id")
     for number, shop in enumerate(shops):
         paid = Command(
@@ -55,9 +55,9 @@ async def grown(services: Services, connection: asyncpg.Connection) -> Any:
         )
         (await services.ledger.submit(paid)).require_accepted()
     sizes = Sizes(
-        accounts=ACCOUNTS,
-        entries=ENTRIES,
-        cards=CARDS,
+        accounts=ACCOUNT_COUNT,
+        entries=ENTRY_COUNT,
+        cards=CARD_COUNT,
         processors=2,
         workers=1,
         seconds=1.0,
@@ -68,28 +68,28 @@ async def grown(services: Services, connection: asyncpg.Connection) -> Any:
 
 
 async def test_the_past_is_as_the_ledger_would_have_written_it(
-    services: Services, world: World, database_url: str, monkeypatch: pytest.MonkeyPatch
+    services: Services, world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
-    await world.admin()
+    await world.create_admin()
     connection = await asyncpg.connect(database_url)
     try:
         indexes = "SELECT indexname, indexdef FROM pg_indexes ORDER BY indexname"
         before = await connection.fetch(indexes)
-        veteran, filled = await grown(services, connection)
+        veteran, filled = await build_history(services, connection)
         assert await connection.fetch(indexes) == before
         assert (await verify(connection)).is_valid
-        await assert_balances_follow_from_what_moved(connection)
-        await assert_payments_are_like_real_ones(connection)
-        await assert_they_could_pay(services, connection)
+        await assert_balances_match_entries(connection)
+        await assert_payments_look_real(connection)
+        await assert_cardholder_can_pay(services, connection)
     finally:
         await connection.close()
-    assert filled.entries == pytest.approx(ENTRIES, rel=0.05)
+    assert filled.entries == pytest.approx(ENTRY_COUNT, rel=0.05)
     assert filled.longest_history == pytest.approx(2 * filled.payments / 10, rel=0.1)
     assert veteran.serial.startswith("BENCH-")
 
 
-async def assert_balances_follow_from_what_moved(connection: asyncpg.Connection) -> None:
+async def assert_balances_match_entries(connection: asyncpg.Connection) -> None:
     """From the first transaction to the last, also where the past ends and the present begins."""
     checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
     moved = defaultdict(list)
@@ -106,7 +106,7 @@ async def assert_balances_follow_from_what_moved(connection: asyncpg.Connection)
             assert balances[account] >= 0 or account not in checked
 
 
-async def assert_payments_are_like_real_ones(connection: asyncpg.Connection) -> None:
+async def assert_payments_look_real(connection: asyncpg.Connection) -> None:
     rows = await connection.fetch(
         """SELECT t.*, payee.public_name AS payee FROM transactions t
            JOIN accounts payee ON payee.id = t.to_account ORDER BY t.id"""
@@ -128,16 +128,16 @@ async def assert_payments_are_like_real_ones(connection: asyncpg.Connection) -> 
         assert answer.payee_name == row["payee"]
         assert answer.payer_available == row["from_balance"]
         if row["type"] == chart.POS_PAYMENT:
-            assert has_what(row) == has_what(real[row["type"]])
+            assert list_filled_columns(row) == list_filled_columns(real[row["type"]])
         else:
             assert answer.payee_available == row["to_balance"]
 
 
-def has_what(row: asyncpg.Record) -> set[str]:
+def list_filled_columns(row: asyncpg.Record) -> set[str]:
     return {name for name, value in row.items() if value is not None}
 
 
-async def assert_they_could_pay(services: Services, connection: asyncpg.Connection) -> None:
+async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Connection) -> None:
     """One who was filled in pays, with the PIN of whom it was taken from."""
     row = await connection.fetchrow(
         """SELECT cards.serial, pins.* FROM cards JOIN pins ON holder_id = pin_holder_id
@@ -167,15 +167,15 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     sizes = ("--accounts", "1000", "--entries", "4000", "--cards", "100", "--workers", "1")
     lengths = ("--seconds", "0.1", "--rounds", "1")
     folders = ("--folder", str(folder), "--root", str(folder))
-    said = await run("bench.growth", *sizes, *lengths, *folders)
+    said = await run_benchmark("bench.growth", *sizes, *lengths, *folders)
     found = json.loads((folder / "bench" / "results" / "growth.json").read_text())
 
-    for side in (found[name] for name in SIDES):
+    for side in (found[name] for name in PHASES):
         assert side["books"]["hold"]
         assert side["books"]["approved"] == side["books"]["completed"] > 0
         phases = [one["phase"] for one in side["payments"]]
         assert [phase["connections"] for phase in phases] == [64, 256]
-        assert {phase["kind"] for phase in side["reads"]} == READS
+        assert {phase["kind"] for phase in side["reads"]} == READ_NAMES
         for phase in (*phases, *side["reads"]):
             assert phase["declined"] == {}
             assert phase["answered"] > 0
@@ -194,7 +194,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
         ]
         assert ratio["cost"] == ratio["cost_of_best"] == round(costs[0] / costs[1], 2)
     allowed = (".declined", ".batches")
-    assert not [place for place in empty(found) if not place.endswith(allowed)]
+    assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
 
     headline = f"**Cost ratio: {found['ratios'][0]['cost']:.2f} at 64"
     written = (folder / "docs" / "benchmarks.md").read_text()
@@ -209,6 +209,6 @@ async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
     for path in kept:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes((ROOT / path).read_bytes())
-    await run("bench.growth.report", str(folder))
+    await run_benchmark("bench.growth.report", str(folder))
     for path in kept:
         assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path

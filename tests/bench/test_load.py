@@ -11,11 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-_LATER = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
-_DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+_UNAVAILABLE_RESPONSE = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n\r\n"
+)
+_OK_RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 
-async def tally_of(plan: dict[str, Any]) -> Any:
+async def run_load(plan: dict[str, Any]) -> Any:
     client = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.payments.load_client"),
         cwd=ROOT,
@@ -28,7 +30,9 @@ async def tally_of(plan: dict[str, Any]) -> Any:
     return msgspec.msgpack.decode(said.removeprefix(b"ready\n"))
 
 
-async def told(requests: int, refusals: int, *, pause: float = 0, **how: float | bool) -> Any:
+async def run_against_busy_server(
+    requests: int, refusals: int, *, pause: float = 0, **how: float | bool
+) -> Any:
     """By a server that refuses each request that often before it takes it, after a pause."""
     seen: dict[bytes, int] = {}
 
@@ -36,7 +40,7 @@ async def told(requests: int, refusals: int, *, pause: float = 0, **how: float |
         while line := await reader.readline():
             seen[line] = seen.get(line, 0) + 1
             await asyncio.sleep(pause)
-            writer.write(_DONE if seen[line] > refusals else _LATER)
+            writer.write(_OK_RESPONSE if seen[line] > refusals else _UNAVAILABLE_RESPONSE)
         writer.close()
         await writer.wait_closed()
 
@@ -45,12 +49,12 @@ async def told(requests: int, refusals: int, *, pause: float = 0, **how: float |
         port = server.sockets[0].getsockname()[1]
         lines = [b"%d\n" % number for number in range(requests)]
         plan = {"port": port, "connections": 2, "seconds": 60.0, "requests": lines, **how}
-        return await tally_of(plan)
+        return await run_load(plan)
 
 
 @pytest.mark.parametrize("lead_in", [0.0, 30.0])
 async def test_who_insists_gets_its_requests_through(lead_in: float) -> None:
-    tally = await told(50, 3, insists=True, lead_in=lead_in)
+    tally = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
     assert tally["sent"] == 50
     # It is over when no request is left: the other connection's last one may be given up.
     assert tally["statuses"]["200"] in (49, 50)
@@ -62,7 +66,7 @@ async def test_who_insists_gets_its_requests_through(lead_in: float) -> None:
 
 
 async def test_who_does_not_insist_goes_on_with_the_next() -> None:
-    tally = await told(10, 1)
+    tally = await run_against_busy_server(10, 1)
     assert tally["statuses"] == {"503": 10}
     assert tally["in_time"] == 10
     assert tally["first_refusals"] == b""
@@ -70,6 +74,6 @@ async def test_who_does_not_insist_goes_on_with_the_next() -> None:
 
 async def test_it_goes_on_until_there_is_something_to_count() -> None:
     """Else a machine that stands still for a moment has a speed of nothing at all."""
-    tally = await told(10, 0, seconds=0.01, pause=0.2)
+    tally = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
     assert tally["statuses"] == {"200": 2}
     assert tally["in_time"] == 1

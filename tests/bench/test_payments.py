@@ -4,9 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from bench.runs import ROOT, empty, run
+from bench.runner import ROOT, list_missing_figures, run_benchmark
 
-EVERY_KIND = {"hot", "told", "replays", "transfers", "balances"}
+WORKLOADS = {"hot", "told", "replays", "transfers", "balances"}
 
 
 async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:
@@ -15,7 +15,9 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     (folder / "docs" / "benchmarks.md").write_text(page)
     sizes = ("--seconds", "0.1", "--rounds", "1", "--cards", "100", "--scale", "1")
     sizes += ("--overload", "40")
-    said = await run("bench.payments", *sizes, "--folder", str(folder), "--root", str(folder))
+    said = await run_benchmark(
+        "bench.payments", *sizes, "--folder", str(folder), "--root", str(folder)
+    )
     found = json.loads((folder / "bench" / "results" / "latest.json").read_text())
 
     books = found["books"]
@@ -23,7 +25,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     assert books["approved"] == books["completed"] > 0
     assert [phase["connections"] for phase in found["payments"]] == [16, 64, 256]
     assert [phase["clients"] for phase in found["tpcb"]] == [8, 16, 32]
-    assert {phase["kind"] for phase in found["others"]} == EVERY_KIND
+    assert {phase["kind"] for phase in found["others"]} == WORKLOADS
     for phase in (*found["payments"], *found["others"]):
         assert phase["declined"] == {}
         assert phase["answered"] > 0
@@ -41,7 +43,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     assert found["ratio"]["ratio"] == round(best / yardstick, 2)
     assert found["ratio"]["by_round"] == [found["ratio"]["ratio"]]  # there is one round
     allowed = (".declined", ".batches")
-    assert not [place for place in empty(found) if not place.endswith(allowed)]
+    assert not [place for place in list_missing_figures(found) if not place.endswith(allowed)]
 
     written = (folder / "docs" / "benchmarks.md").read_text()
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
@@ -61,6 +63,6 @@ async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
     for path in kept:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes((ROOT / path).read_bytes())
-    await run("bench.payments.report", str(folder))
+    await run_benchmark("bench.payments.report", str(folder))
     for path in kept:
         assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path

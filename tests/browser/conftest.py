@@ -11,21 +11,21 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from browser import chromium
-from browser.chromium import DESKTOP, Tab
-from conftest import Copies, url_of
-from gateway.running import ADMIN, free_port, started
-from journeys.lines import connected
-from journeys.platform import Platform
-from journeys.staff import Admin
+from browser.chromium import DESKTOP_VIEWPORT, Tab
+from conftest import ScratchDatabases, build_database_url
+from gateway.processes import ADMIN, free_port, start_tapgate
+from journeys.admin import Admin
+from journeys.clients import open_client
+from journeys.deployment import Deployment
 from tapgate.demo.examples import load_examples
 
 #: What is awaited comes at once on an idle machine; this one may be busy with other tests.
 expect.set_options(timeout=30_000)
 
-_MISSING = f"needs a Chromium: none of {', '.join(chromium.NAMES)} is on the PATH"
+_NO_CHROMIUM = f"needs a Chromium: none of {', '.join(chromium.EXECUTABLE_NAMES)} is on the PATH"
 
 
-class Hero(NamedTuple):
+class DemoCustomer(NamedTuple):
     """Of whom the demo's examples are told."""
 
     id: str
@@ -37,58 +37,62 @@ class Hero(NamedTuple):
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    if chromium.executable() is None:
-        assert os.environ.get("TAPGATE_TEST_BROWSER") != "required", _MISSING
-        pytest.skip(_MISSING)
-    async with chromium.started() as running:
+    if chromium.find_executable() is None:
+        assert os.environ.get("TAPGATE_TEST_BROWSER") != "required", _NO_CHROMIUM
+        pytest.skip(_NO_CHROMIUM)
+    async with chromium.launch() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-async def platform(browser: Browser, postgres: str, copies: Copies) -> AsyncIterator[Platform]:
+async def platform(
+    browser: Browser, postgres: str, copies: ScratchDatabases
+) -> AsyncIterator[Deployment]:
     """A gateway with the small demo and a messenger, as `make run` starts them."""
-    name = await copies.make()
+    name = await copies.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        folder, url = Path(place), url_of(name, postgres)
+        folder, url = Path(place), build_database_url(name, postgres)
         async with (
-            started(
+            start_tapgate(
                 folder, url, workers=1, demo="small", command="up", messenger_port=free_port()
             ) as running,
-            connected(running.address) as client,
+            open_client(running.address) as client,
         ):
-            while not (await running.says.readline()).startswith(b"The messenger listens"):
+            while not (await running.stdout.readline()).startswith(b"The messenger listens"):
                 pass
-            platform = Platform(client, folder, url)
+            platform = Deployment(client, folder, url)
             yield platform
-            await platform.require_sound_books()
+            await platform.require_balanced_books()
         assert '"level":"error"' not in (folder / "log").read_text()
-    await copies.done_with(name)
+    await copies.release(name)
 
 
 @pytest.fixture(scope="session")
-def hero(platform: Platform) -> Hero:
+def hero(platform: Deployment) -> DemoCustomer:
     text = "\n".join(load_examples(platform.settings.data_dir))
     said = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
     public_id = re.search(r"/subscribers/(sub_\w+)", text)
     assert said is not None and public_id is not None, text
-    return Hero(public_id[1], *said.groups())
+    return DemoCustomer(public_id[1], *said.groups())
 
 
 @pytest.fixture(scope="session")
-async def ada(platform: Platform) -> Admin:
+async def ada(platform: Deployment) -> Admin:
     """A system_admin over the API, to bring about what a test looks at."""
-    return await platform.ada()
+    return await platform.log_in_admin()
 
 
 @pytest.fixture
-async def stranger(browser: Browser, platform: Platform) -> AsyncIterator[Tab]:
+async def stranger(browser: Browser, platform: Deployment) -> AsyncIterator[Tab]:
     """A tab in which nobody is signed in. In the end nothing may have gone wrong in it."""
-    async with chromium.tab(browser, str(platform.client.base_url), DESKTOP) as opened:
+    async with chromium.open_tab(
+        browser, str(platform.client.base_url), DESKTOP_VIEWPORT
+    ) as opened:
         yield opened
 
 
 @pytest.fixture
 async def tab(stranger: Tab) -> Tab:
     """A system_admin's."""
-    await stranger.is_signed_in(ADMIN["email"], ADMIN["password"])
+    await stranger.sign_in_by_request(ADMIN["email"], ADMIN["password"])
     return stranger

@@ -7,21 +7,21 @@ from typing import NamedTuple
 from playwright.async_api import Page
 
 
-class Table(NamedTuple):
+class CsvFile(NamedTuple):
     name: str
-    heads: list[str]
+    headers: list[str]
     rows: list[list[str]]
 
 
-async def downloaded(page: Page, link: str) -> Table:
+async def download_csv(page: Page, link: str) -> CsvFile:
     """The CSV file behind a link."""
     async with page.expect_download() as waiting:
         await page.get_by_role("link", name=link).click()
     file = await waiting.value
-    heads, *rows = _read(await file.path())
-    return Table(file.suggested_filename, heads, rows)
+    heads, *rows = _read_csv(await file.path())
+    return CsvFile(file.suggested_filename, heads, rows)
 
 
-def _read(path: Path) -> list[list[str]]:
+def _read_csv(path: Path) -> list[list[str]]:
     with path.open(newline="") as text:
         return list(csv.reader(text))

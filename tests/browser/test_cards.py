@@ -5,11 +5,11 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from browser.chromium import Tab
-from browser.downloads import downloaded
-from journeys.caller import numbers
-from journeys.staff import Admin
+from browser.downloads import download_csv
+from journeys.admin import Admin
+from journeys.api_caller import sequence
 
-_WATCH_THE_BAR = """() => {
+_RECORD_PROGRESS_BAR = """() => {
   window.shown = [];
   const bar = document.querySelector("progress[data-upload]");
   new MutationObserver(() => window.shown.push(!bar.hidden)).observe(bar, { attributes: true });
@@ -17,14 +17,14 @@ _WATCH_THE_BAR = """() => {
 
 
 async def test_upload_cards(tab: Tab, ada: Admin, tmp_path: Path) -> None:
-    page, mark = tab.page, f"BR{next(numbers)}"
+    page, mark = tab.page, f"BR{next(sequence)}"
     good = "".join(f"{mark}-{number},\n" for number in range(1, 41))
     file = tmp_path / "cards.csv"
     file.write_text(f"Serial No.,MAC Address\n{good}{mark}-41,nonsense\nnot a serial,\n")
     await tab.open("/console/cards")
     await page.get_by_role("link", name="Upload cards").click()
-    assert await tab.grave_findings() == []
-    await page.evaluate(_WATCH_THE_BAR)
+    assert await tab.find_axe_violations() == []
+    await page.evaluate(_RECORD_PROGRESS_BAR)
     await page.get_by_label("CSV file").set_input_files(file)
     await page.get_by_role("button", name="Upload").click()
     await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
@@ -35,10 +35,10 @@ async def test_upload_cards(tab: Tab, ada: Admin, tmp_path: Path) -> None:
     await expect(errors).to_have_count(2)
     await expect(errors.nth(0)).to_contain_text(f"42{mark}-41MAC Address must be a UID")
     await expect(errors.nth(1)).to_contain_text("43not a serialSerial No. must be")
-    assert await tab.grave_findings() == []
-    file = await downloaded(page, "Download them as CSV")
+    assert await tab.find_axe_violations() == []
+    file = await download_csv(page, "Download them as CSV")
     assert [row[0] for row in file.rows] == ["42", "43"]
-    assert len(await ada.everything("cards", search=mark)) == 40
+    assert len(await ada.list_all("cards", search=mark)) == 40
     await tab.open("/console/cards")
     await page.get_by_label("Search").press_sequentially(f"{mark}-17".lower())
     await expect(page.locator("#rows tr")).to_have_count(1)
@@ -60,19 +60,19 @@ async def test_files_that_are_none(tab: Tab, tmp_path: Path) -> None:
     await chosen.set_input_files(wrong)
     await page.get_by_role("button", name="Upload").click()
     await expect(page.locator("#result")).to_contain_text("The file must begin with the header")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
 
 async def test_a_card_is_lost(tab: Tab, ada: Admin) -> None:
     page = tab.page
-    customer = await ada.customer_with("50", await ada.app())
+    customer = await ada.create_funded_customer("50", await ada.create_app())
     await tab.open(f"/console/cards/{customer.card}")
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await page.get_by_role("button", name="Block").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("it never works again")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Reason").select_option("Lost: for good")
     await dialog.get_by_role("button", name="Block").click()
     await expect(page.get_by_role("status")).to_have_text("The card is blocked.")

@@ -4,48 +4,51 @@ import pytest
 from playwright.async_api import expect
 
 from browser.chromium import Tab
-from journeys.caller import done
-from journeys.people import Customer
-from journeys.staff import PASSWORD, Admin
+from journeys.actors import Customer
+from journeys.admin import PASSWORD, Admin
+from journeys.api_caller import require_success
 
-_WORTH = "1300000.00"
-_LARGE = "600000.00"
+_BALANCE = "1300000.00"
+_HELD_AMOUNT = "600000.00"
 
 
 @pytest.fixture
 async def officer(stranger: Tab, ada: Admin) -> Tab:
-    hired = await ada.hire("Isata", "C")
+    hired = await ada.create_admin("Isata", "C")
     await stranger.sign_in(hired.email, PASSWORD)
     return stranger
 
 
-async def rich(ada: Admin, name: str) -> Customer:
+async def create_customer(ada: Admin, name: str) -> Customer:
     """On level 3, with a card."""
-    customer = await ada.customer_with("100.00", await ada.app(), name)
+    customer = await ada.create_funded_customer("100.00", await ada.create_app(), name)
     url = f"subscribers/{customer.id}"
-    done(await ada.put(url, kyc_level=3, kyc_status="VERIFIED"))
+    require_success(await ada.put(url, kyc_level=3, kyc_status="VERIFIED"))
     return customer
 
 
-async def decide(tab: Tab, button: str, notes: str) -> None:
+async def decide_alert(tab: Tab, button: str, notes: str) -> None:
     """On the page of an alert, with what the dialog says looked at."""
     page = tab.page
     await page.get_by_role("button", name=button).click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("This cannot be undone.")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Notes").fill(notes)
     await dialog.get_by_role("button", name=button).click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Resolved")
 
 
 async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: Admin) -> None:
-    kadiatu, alusine = await rich(ada, "Kadiatu Bangura"), await rich(ada, "Alusine Turay")
-    bank = await ada.partner()
-    await ada.fund_partner(bank, _WORTH)
-    done(await bank.top_up(_WORTH, kadiatu, "house"))
-    first = done(await kadiatu.send(_LARGE, alusine, memo="the house"))
-    second = done(await kadiatu.send(_LARGE, alusine, memo="the garden"))
+    kadiatu, alusine = (
+        await create_customer(ada, "Kadiatu Bangura"),
+        await create_customer(ada, "Alusine Turay"),
+    )
+    bank = await ada.create_partner()
+    await ada.fund_partner(bank, _BALANCE)
+    require_success(await bank.top_up(_BALANCE, kadiatu, "house"))
+    first = require_success(await kadiatu.send_money(_HELD_AMOUNT, alusine, memo="the house"))
+    second = require_success(await kadiatu.send_money(_HELD_AMOUNT, alusine, memo="the garden"))
     assert {first["status"], second["status"]} == {"under_review"}
 
     # Both wait in the queue, the newest first.
@@ -56,7 +59,7 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     hers = rows.filter(has_text="Large amount")
     await expect(hers).to_have_count(2)
     await expect(hers.first).to_contain_text("600,000.00 SLE")
-    assert await officer.grave_findings() == []
+    assert await officer.find_axe_violations() == []
 
     # One is looked into. All that helps to decide is there.
     await hers.first.get_by_role("link", name="Large amount").click()
@@ -64,7 +67,7 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     await expect(main).to_contain_text("A payment of more than 500,000.00 SLE is held")
     await expect(main).to_contain_text("Alusine Turay does not have them yet")
     await expect(main).to_contain_text("the garden")
-    assert await officer.grave_findings() == []
+    assert await officer.find_axe_violations() == []
     await page.get_by_role("button", name="Investigate").click()
     await page.get_by_label("Note").fill("Asked for the contract")
     await page.get_by_role("dialog").get_by_role("button", name="Investigate").click()
@@ -72,36 +75,36 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     await expect(main).to_contain_text("Asked for the contract")
 
     # It is rejected: hers again.
-    await decide(officer, "Reject the payment", "There is no garden")
+    await decide_alert(officer, "Reject the payment", "There is no garden")
     await expect(page.get_by_role("status")).to_contain_text("the transaction was rejected")
-    assert await alusine.funds() == ("100.00", "0.00")
-    assert (await kadiatu.funds())[1] == "603000.00"
+    assert await alusine.get_funds() == ("100.00", "0.00")
+    assert (await kadiatu.get_funds())[1] == "603000.00"
 
     # The other is found among the alerts about her, and released: his.
     others = page.get_by_role("region", name="Other alerts about this person")
     held = others.locator("tbody tr").filter(has_text="Open").filter(has_text="High")
     await held.get_by_role("link").click()
-    await decide(officer, "Release the payment", "The deed is genuine")
+    await decide_alert(officer, "Release the payment", "The deed is genuine")
     await expect(page.get_by_role("status")).to_contain_text("the transaction was released")
     await expect(main).to_contain_text("Completed")
-    assert await alusine.funds() == ("600100.00", "0.00")
-    assert (await kadiatu.funds())[1] == "0.00"
+    assert await alusine.get_funds() == ("600100.00", "0.00")
+    assert (await kadiatu.get_funds())[1] == "0.00"
     await page.get_by_role("navigation").get_by_role("link", name="Compliance").first.click()
     await expect(hers).to_have_count(0)
 
 
 async def test_a_rule_is_changed_and_would_hold_less(officer: Tab, ada: Admin) -> None:
-    person = await rich(ada, "Sia Kamanda")
+    person = await create_customer(ada, "Sia Kamanda")
     page = officer.page
     await officer.open("/console/compliance/rules")
     rule = page.get_by_role("region", name="Large amount")
     await expect(rule).to_contain_text("A payment of more than 500,000.00 SLE is held")
-    assert await officer.grave_findings() == []
+    assert await officer.find_axe_violations() == []
 
     async def change(threshold: str) -> None:
         await rule.get_by_role("button", name="Change").click()
         await page.get_by_label("More than this amount").fill(threshold)
-        assert await officer.grave_findings() == []
+        assert await officer.find_axe_violations() == []
         await page.get_by_role("dialog").get_by_role("button", name="Change").click()
         await expect(page.get_by_role("status")).to_have_text("The rule is changed.")
 

@@ -13,16 +13,16 @@ import pytest
 from playwright.async_api import Browser
 
 from browser import chromium
-from browser.chromium import DESKTOP, PHONE, Look, Scheme, Tab
-from gateway.running import ADMIN
-from journeys.caller import done
-from journeys.platform import Platform
-from journeys.staff import Admin
+from browser.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, AxeCheck, ColorScheme, Tab
+from gateway.processes import ADMIN
+from journeys.admin import Admin
+from journeys.api_caller import require_success
+from journeys.deployment import Deployment
 from tapgate.console.console import ACTIONS, PAGES
 from tapgate.simulators.site import PAGES as SIMULATORS
 
 #: Pages of one thing -> the list that such a thing is taken from.
-_LISTS: Final = {
+_DETAIL_PAGE_LISTS: Final = {
     "/console/subscribers/{id}": "subscribers",
     "/console/cards/{serial}": "cards",
     "/console/transactions/{id}": "transactions",
@@ -36,7 +36,7 @@ _LISTS: Final = {
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }
 #: What pages ask for, and is no page itself; and the one for who is not signed in.
-_PARTS: Final = {
+_PARTIAL_PATHS: Final = {
     "/console/audit/verify",
     "/console/limits/commission",
     "/console/limits/fees/{type}",
@@ -49,19 +49,19 @@ _PARTS: Final = {
     "/simulator/pos/cards",
 }
 
-_DECLARED: Final = sorted(
+_DECLARED_PATHS: Final = sorted(
     {page.path for page in chain.from_iterable([*PAGES, *SIMULATORS]) if page.method == "GET"}
-    - _PARTS
+    - _PARTIAL_PATHS
 )
 #: Rows are alike, and the checker looks at each letter of them.
-_SHORTEN: Final = """
+_TRUNCATE_TABLES: Final = """
     for (const body of document.querySelectorAll("tbody")) {
       for (const row of [...body.rows].slice(4, -1)) row.remove();
     }"""
-_NAME: Final = re.compile(r"{(\w+)}")
+_PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
 #: Another scheme can make nothing worse but contrasts, and these have all that others are made of;
 #: the others are looked at in it when pictures are taken.
-_IN_DARK: Final = {
+_DARK_MODE_PATHS: Final = {
     "/console/sign-in",
     "/console",
     "/console/subscribers/{id}",
@@ -75,58 +75,60 @@ _IN_DARK: Final = {
 
 
 @pytest.fixture(scope="session")
-async def addresses(platform: Platform, ada: Admin) -> dict[str, str]:
+async def addresses(platform: Deployment, ada: Admin) -> dict[str, str]:
     """Where each page is found in the demo."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
     found = {}
-    for path in _DECLARED:
-        name = _NAME.search(path)
+    for path in _DECLARED_PATHS:
+        name = _PATH_PARAMETER.search(path)
         found[path] = path
         if name is not None:
-            listed = done(await ada.get(_LISTS[path], limit=1))["data"]
+            listed = require_success(await ada.get(_DETAIL_PAGE_LISTS[path], limit=1))["data"]
             found[path] = path.replace(name[0], listed[0][name[1]])
     return found
 
 
-async def test_every_page(browser: Browser, platform: Platform, addresses: dict[str, str]) -> None:
+async def test_every_page(
+    browser: Browser, platform: Deployment, addresses: dict[str, str]
+) -> None:
     findings: dict[str, list[str]] = {}
-    async with chromium.tab(browser, str(platform.client.base_url), DESKTOP) as tab:
-        async for path, name in _opened(tab, addresses):
-            findings[path] = await _looked_at(tab, f"{name}-desktop-light", "all")
-            if path in _IN_DARK or chromium.pictures_wanted():
+    async with chromium.open_tab(browser, str(platform.client.base_url), DESKTOP_VIEWPORT) as tab:
+        async for path, name in _open_pages(tab, addresses):
+            findings[path] = await _check_page(tab, f"{name}-desktop-light", "all")
+            if path in _DARK_MODE_PATHS or chromium.should_take_screenshots():
                 await tab.page.emulate_media(color_scheme="dark")
-                findings[path] += await _looked_at(tab, f"{name}-desktop-dark", "contrast")
+                findings[path] += await _check_page(tab, f"{name}-desktop-dark", "contrast")
                 await tab.page.emulate_media(color_scheme="light")
     assert {path: found for path, found in findings.items() if found} == {}
 
 
 async def test_every_page_on_a_phone(
-    browser: Browser, platform: Platform, addresses: dict[str, str]
+    browser: Browser, platform: Deployment, addresses: dict[str, str]
 ) -> None:
     """The same page in one column: it must not hang over the edge."""
     too_wide: dict[str, int] = {}
-    async with chromium.tab(browser, str(platform.client.base_url), PHONE) as tab:
-        async for path, name in _opened(tab, addresses):
-            too_wide[path] = await _too_wide(tab)
-            for scheme in get_args(Scheme):
+    async with chromium.open_tab(browser, str(platform.client.base_url), PHONE_VIEWPORT) as tab:
+        async for path, name in _open_pages(tab, addresses):
+            too_wide[path] = await _get_overflow(tab)
+            for scheme in get_args(ColorScheme):
                 await tab.page.emulate_media(color_scheme=scheme)
-                await tab.picture(f"{name}-phone-{scheme}")
+                await tab.take_screenshot(f"{name}-phone-{scheme}")
     assert {path: pixels for path, pixels in too_wide.items() if pixels > 0} == {}
 
 
-async def _opened(tab: Tab, addresses: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
+async def _open_pages(tab: Tab, addresses: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
     """Each page in turn: its path and a name for its picture."""
     await tab.open("/console/sign-in")
     yield "/console/sign-in", "sign-in"
     await tab.sign_in(ADMIN["email"], ADMIN["password"])
     for path, where in addresses.items():
         await tab.open(where)
-        yield path, _named(path)
+        yield path, _screenshot_name(path)
 
 
 async def test_every_form(tab: Tab, ada: Admin) -> None:
     """In the dialog that it is shown in; where values are there already, on a page that has it."""
-    person = done(await ada.get("subscribers", limit=1))["data"][0]["id"]
+    person = require_success(await ada.get("subscribers", limit=1))["data"][0]["id"]
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}
     await tab.open("/console/subscribers")
@@ -138,26 +140,26 @@ async def test_every_form(tab: Tab, ada: Admin) -> None:
             f"/console/acts/{act.name}?id={person}",
         )
         await dialog.get_by_role("heading", name=act.title).wait_for()
-        findings[act.name] = await _looked_at(tab, f"form-{act.name}", "structure", "#dialog")
+        findings[act.name] = await _check_page(tab, f"form-{act.name}", "structure", "#dialog")
         await dialog.evaluate("dialog => dialog.close()")
     assert len(findings) > 30
     assert {name: found for name, found in findings.items() if found} == {}
 
 
-async def _looked_at(tab: Tab, name: str, look: Look, within: str = "html") -> list[str]:
-    await tab.picture(name)
-    too_wide = await _too_wide(tab)
-    await tab.page.evaluate(_SHORTEN)
-    found = await tab.grave_findings(look, within)
+async def _check_page(tab: Tab, name: str, look: AxeCheck, within: str = "html") -> list[str]:
+    await tab.take_screenshot(name)
+    too_wide = await _get_overflow(tab)
+    await tab.page.evaluate(_TRUNCATE_TABLES)
+    found = await tab.find_axe_violations(look, within)
     return [*found, f"{too_wide} pixels too wide"] if too_wide > 0 else found
 
 
-async def _too_wide(tab: Tab) -> int:
+async def _get_overflow(tab: Tab) -> int:
     pixels: int = await tab.page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     return pixels
 
 
-def _named(path: str) -> str:
+def _screenshot_name(path: str) -> str:
     return path.strip("/").replace("/", "-").replace("{", "").replace("}", "") or "root"

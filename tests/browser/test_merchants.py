@@ -5,28 +5,28 @@ import re
 import pytest
 from playwright.async_api import Locator, expect
 
-from browser.chromium import PHONE, Tab
-from journeys.people import App
-from journeys.staff import Admin
+from browser.chromium import PHONE_VIEWPORT, Tab
+from journeys.actors import App
+from journeys.admin import Admin
 
 
 @pytest.fixture
 async def counter(ada: Admin) -> App:
-    return await ada.app("payments:write")
+    return await ada.create_app("payments:write")
 
 
 #: What a button said for a moment is kept at it.
-_KEEP_WHAT_IT_SAYS = """button => {
+_RECORD_BUTTON_LABEL = """button => {
   new MutationObserver(() => { button.dataset.said ??= button.textContent; })
     .observe(button, { childList: true });
 }"""
 
 
-async def _secret(tab: Tab, label: str) -> str:
+async def _copy_secret(tab: Tab, label: str) -> str:
     """Copies it, and gives what is on the clipboard then."""
     entry = tab.page.locator(".secrets > div", has_text=label)
     button = entry.get_by_role("button")
-    await button.evaluate(_KEEP_WHAT_IT_SAYS)
+    await button.evaluate(_RECORD_BUTTON_LABEL)
     await button.dblclick()
     await expect(button).to_have_attribute("data-said", "Copied")
     copied = await tab.page.evaluate("navigator.clipboard.readText()")
@@ -34,9 +34,9 @@ async def _secret(tab: Tab, label: str) -> str:
     return str(copied)
 
 
-async def _require_no_sideways(tab: Tab) -> None:
+async def _require_no_horizontal_scroll(tab: Tab) -> None:
     """On a phone, nothing is wider than the screen."""
-    await tab.page.set_viewport_size(PHONE)
+    await tab.page.set_viewport_size(PHONE_VIEWPORT)
     shown = await tab.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"
         " dialog.scrollWidth - dialog.clientWidth]"
@@ -49,13 +49,13 @@ async def test_a_shop_with_a_till(tab: Tab) -> None:
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await tab.open("/console/processors")
     await page.get_by_role("button", name="Create a processor").click()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Bo Market Cloth")
     await dialog.get_by_label("Phone").fill("+23276555001")
     await dialog.get_by_label("E-mail").fill("cloth@example.com")
     await dialog.get_by_role("button", name="Create").click()
     await expect(dialog).to_contain_text("it is not shown again")
-    secret = await _secret(tab, "Signing secret")
+    secret = await _copy_secret(tab, "Signing secret")
     await expect(dialog.locator("[data-copy]").first).to_have_text("Copy")
     await page.keyboard.press("Escape")
     await expect(dialog, "it would be lost").to_be_visible()
@@ -66,19 +66,19 @@ async def test_a_shop_with_a_till(tab: Tab) -> None:
     await page.get_by_role("button", name="Add a terminal").click()
     await dialog.get_by_label("Name").fill("Till 7")
     await dialog.get_by_role("button", name="Add a terminal").click()
-    assert await _secret(tab, "Signing secret") != secret
-    assert await tab.grave_findings() == []
-    await _require_no_sideways(tab)
+    assert await _copy_secret(tab, "Signing secret") != secret
+    assert await tab.find_axe_violations() == []
+    await _require_no_horizontal_scroll(tab)
     await dialog.get_by_role("link", name="I have kept it").click()
-    terminal = _row(page.locator("section:has(#terminals)"), "Till 7")
+    terminal = _find_row(page.locator("section:has(#terminals)"), "Till 7")
     await terminal.get_by_role("button", name="New key").click()
     await dialog.get_by_role("button", name="New key").click()
-    newest = await _secret(tab, "Key ID")
+    newest = await _copy_secret(tab, "Key ID")
     await dialog.get_by_role("link", name="I have kept it").click()
     await expect(terminal).to_contain_text(newest)
 
     keys = page.locator("section:has(#keys)")
-    await _row(keys, newest).get_by_role("button", name="Delete").click()
+    await _find_row(keys, newest).get_by_role("button", name="Delete").click()
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page.get_by_role("status")).to_have_text("The key is deleted.")
     await expect(keys).not_to_contain_text(newest)
@@ -89,22 +89,22 @@ async def test_a_shop_with_a_till(tab: Tab) -> None:
     await dialog.get_by_label("Reason").fill("Moved to another town")
     await dialog.get_by_role("button", name="Suspend").click()
     await expect(page.get_by_text("Reason: Moved to another town")).to_be_visible()
-    await _require_no_sideways(tab)
-    assert await tab.grave_findings() == []
+    await _require_no_horizontal_scroll(tab)
+    assert await tab.find_axe_violations() == []
 
 
 async def test_an_agents_float(tab: Tab, ada: Admin, counter: App) -> None:
-    top = await ada.agent(counter, "Zainab Wurie")
-    await ada.agent(counter, "Momoh Wurie", top)
+    top = await ada.create_agent(counter, "Zainab Wurie")
+    await ada.create_agent(counter, "Momoh Wurie", top)
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console/agents")
     tree = page.locator(".trees > li", has_text="Zainab Wurie")
     await expect(tree).to_contain_text("1 sub-agent")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await tree.get_by_role("link", name="Momoh Wurie").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Low float")
     await page.get_by_role("button", name="Fund the float").click()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Amount").fill("much")
     await dialog.get_by_role("button", name="Fund").click()
     await expect(dialog.get_by_label("Amount")).to_have_attribute("aria-invalid", "true")
@@ -113,15 +113,15 @@ async def test_an_agents_float(tab: Tab, ada: Admin, counter: App) -> None:
     await expect(page.get_by_role("status")).to_have_text("The float is funded.")
     await expect(page.get_by_role("heading", level=1)).not_to_contain_text("Low float")
     await expect(page.locator("section:has(#float)")).to_contain_text("1,250.50 SLE")
-    assert await tab.grave_findings() == []
-    await _require_no_sideways(tab)
+    assert await tab.find_axe_violations() == []
+    await _require_no_horizontal_scroll(tab)
     await page.get_by_role("navigation", name="Where you are").get_by_text("Agents").click()
     await expect(tree.locator(".sums")).to_contain_text("1,250.50 SLE")
 
 
 async def test_find_an_agent_while_typing(tab: Tab, ada: Admin, counter: App) -> None:
-    top = await ada.agent(counter, "Hindolo Ngegba")
-    await ada.agent(counter, "Satta Ngegba", top)
+    top = await ada.create_agent(counter, "Hindolo Ngegba")
+    await ada.create_agent(counter, "Satta Ngegba", top)
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("satta ng")
@@ -139,10 +139,10 @@ async def test_a_new_partner(tab: Tab) -> None:
     await page.get_by_role("button", name="Create a partner").click()
     await dialog.get_by_label("Name").fill("Rokel Savings")
     await dialog.get_by_role("button", name="Create").click()
-    secrets = {await _secret(tab, "Signing secret"), await _secret(tab, "Webhook secret")}
+    secrets = {await _copy_secret(tab, "Signing secret"), await _copy_secret(tab, "Webhook secret")}
     assert len(secrets) == 2
-    assert await tab.grave_findings() == []
-    await _require_no_sideways(tab)
+    assert await tab.find_axe_violations() == []
+    await _require_no_horizontal_scroll(tab)
     await dialog.get_by_role("link", name="I have kept it").click()
     await page.get_by_role("button", name="Put money in").click()
     await dialog.get_by_label("Amount").fill("75000")
@@ -152,8 +152,8 @@ async def test_a_new_partner(tab: Tab) -> None:
     await page.get_by_role("button", name="Suspend").click()
     await dialog.get_by_role("button", name="Suspend").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Suspended")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
 
-def _row(place: Locator, text: str) -> Locator:
+def _find_row(place: Locator, text: str) -> Locator:
     return place.locator("tr", has_text=text)

@@ -5,15 +5,15 @@ import re
 from playwright.async_api import expect
 
 from browser.chromium import Tab
-from gateway.running import ADMIN
-from journeys.caller import done
-from journeys.staff import Admin
+from gateway.processes import ADMIN
+from journeys.admin import Admin
+from journeys.api_caller import require_success
 from tapgate.ledger.verify import CLAIMS
 
 
 async def test_sign_in_and_out(stranger: Tab) -> None:
     page = stranger.page
-    stranger.watched.expected = ("401",)
+    stranger.monitor.expected_problems = ("401",)
     await stranger.open("/console/subscribers")
     await expect(page).to_have_url(re.compile(r"/console/sign-in\?to="))
     await page.get_by_label("E-mail").fill(ADMIN["email"])
@@ -21,7 +21,7 @@ async def test_sign_in_and_out(stranger: Tab) -> None:
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_text("The e-mail or the password is not right")).to_be_visible()
     await expect(page.get_by_label("Password")).to_be_focused()
-    assert await stranger.grave_findings() == []
+    assert await stranger.find_axe_violations() == []
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
@@ -38,17 +38,17 @@ async def test_the_figures_are_the_interfaces(tab: Tab, ada: Admin) -> None:
     await tab.open("/console")
     await page.get_by_role("link", name="30 days").click()
     await expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "page")
-    found = done(await ada.get("overview", period="month"))
+    found = require_success(await ada.get("overview", period="month"))
     tiles = page.locator(".tiles")
     await expect(tiles).to_contain_text(f"{float(found['totals']['amount']):,.2f} SLE")
     await expect(tiles).to_contain_text(f"{100 * found['totals']['success_rate']:.1f} %")
     await expect(page.locator("#chart-volume")).to_be_visible()
     assert await page.locator(".chart svg .part").count() > 20
-    await tab.picture("readme/overview")
+    await tab.take_screenshot("readme/overview")
     chart = page.locator("figure", has=page.locator("#chart-counts"))
     await chart.get_by_text("As a table").click()
     await expect(chart.get_by_role("row")).to_have_count(31)
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
 
 async def test_prove_the_books(tab: Tab) -> None:
@@ -59,6 +59,6 @@ async def test_prove_the_books(tab: Tab) -> None:
     await dialog.get_by_role("button", name="Prove the books").click()
     await expect(dialog).to_contain_text("Every claim about the books holds")
     await expect(dialog.locator(".claims > li")).to_have_count(len(CLAIMS))
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_role("link", name="Close").click()
     await expect(page.get_by_role("region", name="Ledger")).to_contain_text("Verified")

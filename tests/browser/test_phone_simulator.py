@@ -10,22 +10,22 @@ import pytest
 from PIL import Image
 from playwright.async_api import Locator, Page, Request, Route, expect
 
-from browser.chromium import PHONE, Tab
-from browser.conftest import Hero
-from journeys.caller import done, new_phone
-from journeys.platform import Platform
-from journeys.staff import Admin
+from browser.chromium import PHONE_VIEWPORT, Tab
+from browser.conftest import DemoCustomer
+from journeys.admin import Admin
+from journeys.api_caller import new_phone_number, require_success
+from journeys.deployment import Deployment
 
-_MILLISECONDS = 30_000
+_TIMEOUT_MS = 30_000
 
 
-def says(text: str, pin: str) -> bool:
+def contains_pin(text: str, pin: str) -> bool:
     """On its own: any four digits may stand by chance in an id, a moment, an amount, or in what is
     encrypted."""
     return re.search(rf"(?<![\w+/.,-]){pin}(?![\w+/-]|[.,]\d)", text) is not None
 
 
-class Handset:
+class PhonePage:
     """The phone on the page, as somebody uses it. Hears everything that the page sends."""
 
     def __init__(self, tab: Tab) -> None:
@@ -33,43 +33,43 @@ class Handset:
         self.page: Page = tab.page
         self.log: Locator = tab.page.get_by_role("log")
         self.dialog: Locator = tab.page.get_by_role("dialog")
-        self.sent: list[str] = []
-        self.page.on("request", self._heard)
+        self.sent_bodies: list[str] = []
+        self.page.on("request", self._on_request)
 
-    def _heard(self, request: Request) -> None:
-        self.sent.append(request.url + (request.post_data or ""))
+    def _on_request(self, request: Request) -> None:
+        self.sent_bodies.append(request.url + (request.post_data or ""))
 
     async def open(self, phone: str) -> None:
         await self.tab.open("/simulator/phone")
-        await self.belong_to(phone)
+        await self.expect_phone_number(phone)
 
-    async def belong_to(self, phone: str) -> None:
+    async def expect_phone_number(self, phone: str) -> None:
         page = self.page
         await page.get_by_label("Name or phone number").fill(phone)
         await page.get_by_role("list", name="Found").get_by_role("button", name=phone).click()
         await expect(page.locator("#own-number")).to_have_text(phone)
 
-    async def say(self, words: str) -> None:
+    async def send_message(self, words: str) -> None:
         await self.page.get_by_label("Message").fill(words)
         await self.page.get_by_role("button", name="Send", exact=True).click()
 
-    async def hears(self, words: str | re.Pattern[str]) -> None:
+    async def expect_last_message(self, words: str | re.Pattern[str]) -> None:
         """As the last thing that was said."""
         bubble = self.log.locator(".group").last
-        await expect(bubble).to_contain_text(words, timeout=_MILLISECONDS)
+        await expect(bubble).to_contain_text(words, timeout=_TIMEOUT_MS)
 
-    async def tap(self, title: str) -> None:
+    async def tap_option(self, title: str) -> None:
         await self.log.locator(".group").last.get_by_role("button", name=title).click()
 
-    async def choose(self, title: str) -> None:
+    async def choose_from_list(self, title: str) -> None:
         """From the list of the last message."""
-        await self.tap("Choose")
+        await self.tap_option("Choose")
         row = self.dialog.get_by_role("button", name=title)
         await expect(self.dialog.get_by_role("button").nth(1)).to_be_focused()
         await row.click()
         await expect(self.dialog).to_be_hidden()
 
-    async def press(self, digits: str) -> None:
+    async def press_digits(self, digits: str) -> None:
         pad = self.page.get_by_role("group", name="Number pad")
         for digit in digits:
             await pad.get_by_role("button", name=digit, exact=True).click()
@@ -77,85 +77,85 @@ class Handset:
     async def confirm(self) -> None:
         await self.dialog.get_by_role("button", name="Confirm").click()
 
-    async def require_no(self, *pins: str) -> None:
+    async def require_absent(self, *pins: str) -> None:
         """Not on the page, not in what this tab keeps, not in what it sent."""
         kept = await self.page.evaluate("JSON.stringify(sessionStorage)")
         shown = await self.page.locator("#phone").inner_text()
         for pin in pins:
-            for where in (shown, kept, *self.sent):
-                assert not says(where, pin), where
+            for where in (shown, kept, *self.sent_bodies):
+                assert not contains_pin(where, pin), where
 
 
-def require_not_logged(platform: Platform, *pins: str) -> None:
+def require_pins_not_logged(platform: Deployment, *pins: str) -> None:
     logged = (platform.settings.data_dir.parent / "log").read_text()
     for pin in pins:
-        assert not says(logged, pin)
+        assert not contains_pin(logged, pin)
 
 
-async def balance(ada: Admin, subscriber_id: str) -> str:
-    return str(done(await ada.get(f"balance/{subscriber_id}"))["balance"])
+async def get_balance(ada: Admin, subscriber_id: str) -> str:
+    return str(require_success(await ada.get(f"balance/{subscriber_id}"))["balance"])
 
 
-_ON_ITS_WAY = """
+_HAS_PENDING_MESSAGES_SQL = """
     SELECT EXISTS (SELECT FROM notices)
         OR EXISTS (SELECT FROM messages WHERE recipient = $1 AND status = 'pending')"""
 
 
 @pytest.fixture
-async def handset(tab: Tab, hero: Hero, platform: Platform) -> Handset:
+async def handset(tab: Tab, hero: DemoCustomer, platform: Deployment) -> PhonePage:
     """The hero's, when the receipts of what others bought with her card have come."""
     connection = await asyncpg.connect(platform.database_url)
     try:
         async with asyncio.timeout(30):
-            while await connection.fetchval(_ON_ITS_WAY, hero.phone):
+            while await connection.fetchval(_HAS_PENDING_MESSAGES_SQL, hero.phone):
                 await asyncio.sleep(0.1)
     finally:
         await connection.close()
-    handset = Handset(tab)
+    handset = PhonePage(tab)
     await handset.open(hero.phone)
     return handset
 
 
 async def test_send_money_to_a_friend(
-    tab: Tab, handset: Handset, hero: Hero, ada: Admin, platform: Platform
+    tab: Tab, handset: PhonePage, hero: DemoCustomer, ada: Admin, platform: Deployment
 ) -> None:
-    (friend,) = done(await ada.get("subscribers", search="+23225000002"))["data"]
-    before = await balance(ada, friend["id"])
-    await handset.say("menu")
-    await handset.hears("What would you like to do?")
-    assert await tab.grave_findings() == []
-    await handset.choose("Send money")
-    await handset.hears("Who should get the money?")
-    await handset.say("DEMO-000002")
-    await handset.hears("How much")
-    await handset.say("25")
-    await handset.hears("25.00 SLE")
-    await handset.tap("Yes")
-    await handset.hears("Your PIN, to send")
-    await handset.tap("Enter PIN")
+    (friend,) = require_success(await ada.get("subscribers", search="+23225000002"))["data"]
+    before = await get_balance(ada, friend["id"])
+    await handset.send_message("menu")
+    await handset.expect_last_message("What would you like to do?")
+    assert await tab.find_axe_violations() == []
+    await handset.choose_from_list("Send money")
+    await handset.expect_last_message("Who should get the money?")
+    await handset.send_message("DEMO-000002")
+    await handset.expect_last_message("How much")
+    await handset.send_message("25")
+    await handset.expect_last_message("25.00 SLE")
+    await handset.tap_option("Yes")
+    await handset.expect_last_message("Your PIN, to send")
+    await handset.tap_option("Enter PIN")
     await expect(handset.dialog.get_by_label("Your PIN", exact=True)).to_be_focused()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
     wrong = "9173"
-    await handset.press(wrong)
+    await handset.press_digits(wrong)
     await handset.confirm()
-    await expect(handset.dialog.get_by_role("alert")).to_contain_text("2", timeout=_MILLISECONDS)
+    await expect(handset.dialog.get_by_role("alert")).to_contain_text("2", timeout=_TIMEOUT_MS)
     await handset.page.keyboard.type(hero.pin)
     await handset.page.keyboard.press("Enter")
-    await expect(handset.dialog).to_be_hidden(timeout=_MILLISECONDS)
-    await handset.hears(re.compile(r"txn_\w+"))
-    await tab.picture("readme/phone", full=False)
-    await handset.require_no(hero.pin, wrong)
-    require_not_logged(platform, hero.pin, wrong)
+    await expect(handset.dialog).to_be_hidden(timeout=_TIMEOUT_MS)
+    await handset.expect_last_message(re.compile(r"txn_\w+"))
+    await tab.take_screenshot("readme/phone", full=False)
+    await handset.require_absent(hero.pin, wrong)
+    require_pins_not_logged(platform, hero.pin, wrong)
 
     sent = re.findall(r"txn_\w+", await handset.log.inner_text())[-1]
-    paid = done(await ada.get(f"transactions/{sent}"))
+    paid = require_success(await ada.get(f"transactions/{sent}"))
     assert (paid["amount"], paid["status"], paid["channel"]) == ("25.00", "completed", "messaging")
-    assert float(await balance(ada, friend["id"])) == pytest.approx(float(before) + 25)
+    assert float(await get_balance(ada, friend["id"])) == pytest.approx(float(before) + 25)
 
-    await handset.belong_to(friend["phone_number"])
-    await handset.hears("You received 25.00 SLE")
-    await handset.hears(sent)
+    await handset.expect_phone_number(friend["phone_number"])
+    await handset.expect_last_message("You received 25.00 SLE")
+    await handset.expect_last_message(sent)
     # Back to the hero, and what was said is still there.
     conversations = handset.page.get_by_role("list", name="Conversations")
     await conversations.get_by_role("button", name=hero.name).click()
@@ -163,57 +163,57 @@ async def test_send_money_to_a_friend(
 
 
 async def test_register_and_show_a_document(
-    tab: Tab, ada: Admin, platform: Platform, tmp_path: Path
+    tab: Tab, ada: Admin, platform: Deployment, tmp_path: Path
 ) -> None:
     document = tmp_path / "card.jpg"
     Image.new("RGB", (320, 200), (30, 90, 140)).save(document)
-    phone, pin = new_phone(), "7352"
-    await tab.page.set_viewport_size(PHONE)
-    handset = Handset(tab)
+    phone, pin = new_phone_number(), "7352"
+    await tab.page.set_viewport_size(PHONE_VIEWPORT)
+    handset = PhonePage(tab)
     await tab.open("/simulator/phone")
     await tab.page.locator("#whose summary").click()
-    await handset.belong_to(phone)
+    await handset.expect_phone_number(phone)
     await tab.page.get_by_role("button", name="menu", exact=True).click()
-    await expect(handset.log.locator(".group").last).to_be_visible(timeout=_MILLISECONDS)
-    await handset.say("<b>register</b>")
+    await expect(handset.log.locator(".group").last).to_be_visible(timeout=_TIMEOUT_MS)
+    await handset.send_message("<b>register</b>")
     await expect(handset.log).to_contain_text("<b>register</b>")
-    await handset.say("register")
-    await handset.hears("What are your first name and your last name?")
-    await handset.say("Isata Conteh")
-    await handset.hears("Shall I open a wallet?")
-    await handset.tap("Yes")
-    await handset.hears("PIN")
-    await handset.tap("PIN")
+    await handset.send_message("register")
+    await handset.expect_last_message("What are your first name and your last name?")
+    await handset.send_message("Isata Conteh")
+    await handset.expect_last_message("Shall I open a wallet?")
+    await handset.tap_option("Yes")
+    await handset.expect_last_message("PIN")
+    await handset.tap_option("PIN")
     await expect(handset.dialog.get_by_label("New PIN", exact=True)).to_be_focused()
-    assert await tab.grave_findings() == []
-    await handset.press(pin + pin)
+    assert await tab.find_axe_violations() == []
+    await handset.press_digits(pin + pin)
     await handset.confirm()
-    await expect(handset.log).to_contain_text("Your wallet is open", timeout=_MILLISECONDS)
+    await expect(handset.log).to_contain_text("Your wallet is open", timeout=_TIMEOUT_MS)
 
-    await handset.say("kyc")
-    await handset.hears("Which document")
-    await handset.tap("Choose")
+    await handset.send_message("kyc")
+    await handset.expect_last_message("Which document")
+    await handset.tap_option("Choose")
     await handset.dialog.get_by_role("button").nth(1).click()
-    await handset.hears("Please send a clear picture")
+    await handset.expect_last_message("Please send a clear picture")
     await tab.page.get_by_label("Picture to send").set_input_files(document)
     await expect(tab.page.get_by_alt_text("The picture that will be sent")).to_be_visible()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await tab.page.get_by_role("button", name="Send", exact=True).click()
-    await handset.hears("I got it")
+    await handset.expect_last_message("I got it")
     await expect(handset.log.get_by_alt_text("The picture that you sent")).to_be_visible()
-    await handset.require_no(pin)
-    require_not_logged(platform, pin)
+    await handset.require_absent(pin)
+    require_pins_not_logged(platform, pin)
 
-    (person,) = done(await ada.get("subscribers", search=phone))["data"]
+    (person,) = require_success(await ada.get("subscribers", search=phone))["data"]
     assert (person["first_name"], person["last_name"]) == ("Isata", "Conteh")
-    documents = done(await ada.get(f"subscribers/{person['id']}/kyc-documents"))["data"]
+    documents = require_success(await ada.get(f"subscribers/{person['id']}/kyc-documents"))["data"]
     assert [one["document_type"] for one in documents] == ["id_front"]
 
 
-async def test_a_list_with_the_keyboard_alone(tab: Tab, handset: Handset) -> None:
+async def test_a_list_with_the_keyboard_alone(tab: Tab, handset: PhonePage) -> None:
     keyboard = tab.page.keyboard
-    await handset.say("menu")
-    await handset.hears("What would you like to do?")
+    await handset.send_message("menu")
+    await handset.expect_last_message("What would you like to do?")
     opener = handset.log.get_by_role("button", name="Choose").last
     await opener.press("Enter")
     rows = handset.dialog.locator(".row")
@@ -226,7 +226,7 @@ async def test_a_list_with_the_keyboard_alone(tab: Tab, handset: Handset) -> Non
     await expect(opener).to_be_focused()
 
 
-async def test_what_cannot_be_sent_is_told(tab: Tab, handset: Handset) -> None:
+async def test_what_cannot_be_sent_is_told(tab: Tab, handset: PhonePage) -> None:
     trouble = tab.page.locator("#trouble")
     await tab.page.get_by_label("Picture to send").set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
@@ -237,14 +237,14 @@ async def test_what_cannot_be_sent_is_told(tab: Tab, handset: Handset) -> None:
         await route.fulfill(json={"problem": "The messenger does not answer."})
 
     await tab.page.route("**/simulator/phone/*", refuse)
-    await handset.say("balance")
+    await handset.send_message("balance")
     await expect(trouble).to_have_text("The messenger does not answer.")
     await expect(handset.log.locator(".own").last).to_contain_text("Not sent")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await tab.page.unroute("**/simulator/phone/*")
-    await handset.say("balance")
+    await handset.send_message("balance")
     await expect(trouble).to_be_hidden()
-    await handset.hears(re.compile(r"[\d,]+\.\d\d SLE"))
+    await handset.expect_last_message(re.compile(r"[\d,]+\.\d\d SLE"))
 
 
 async def test_no_pin_is_kept_while_it_is_unknown_how_they_are_asked_for(tab: Tab) -> None:
@@ -252,10 +252,10 @@ async def test_no_pin_is_kept_while_it_is_unknown_how_they_are_asked_for(tab: Ta
         await route.fulfill(json={"problem": "The messenger does not answer."})
 
     await tab.page.route("**/simulator/phone/form-key", away)
-    handset = Handset(tab)
-    await handset.open(new_phone())
-    await handset.say("7413")
+    handset = PhonePage(tab)
+    await handset.open(new_phone_number())
+    await handset.send_message("7413")
     await expect(handset.log).to_contain_text("••••")
     kept = await tab.page.evaluate("JSON.stringify(sessionStorage)")
     shown = await tab.page.locator("#phone").inner_text()
-    assert not says(kept, "7413") and not says(shown, "7413")
+    assert not contains_pin(kept, "7413") and not contains_pin(shown, "7413")

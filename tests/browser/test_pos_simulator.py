@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from browser.chromium import PHONE, Tab
-from browser.conftest import Hero
-from journeys.caller import done
-from journeys.staff import Admin
+from browser.chromium import PHONE_VIEWPORT, Tab
+from browser.conftest import DemoCustomer
+from journeys.admin import Admin
+from journeys.api_caller import require_success
 from tapgate import signing
 
 #: A reader of cards that a test holds cards to: `document.dispatchEvent(new CustomEvent(...))`.
-_READER = """
+_FAKE_NFC_READER = """
 window.NDEFReader = class extends EventTarget {
   async scan() {
     document.addEventListener("held", ({ detail }) => {
@@ -27,7 +27,7 @@ window.NDEFReader = class extends EventTarget {
 """
 
 
-class Till:
+class PosPage:
     """The terminal on a page, as a cashier uses it."""
 
     def __init__(self, tab: Tab) -> None:
@@ -39,37 +39,37 @@ class Till:
         await self.tab.open("/simulator/pos")
         await expect(self.screen).to_contain_text("Amount")
 
-    async def keys(self, digits: str) -> None:
+    async def press_keys(self, digits: str) -> None:
         for digit in digits:
             await self.page.get_by_role("button", name=digit, exact=True).click()
 
-    async def press(self, name: str) -> None:
+    async def press_button(self, name: str) -> None:
         await self.page.get_by_role("button", name=name, exact=True).click()
 
-    async def tap(self) -> None:
+    async def tap_card(self) -> None:
         await self.page.locator("#tap").click()
 
     async def pay(self, minor: str, pin: str) -> None:
         await self.page.get_by_label("Ask for the PIN").check()
-        await self.keys(minor)
-        await self.tap()
+        await self.press_keys(minor)
+        await self.tap_card()
         await self.enter_pin(pin)
 
     async def enter_pin(self, pin: str) -> None:
         await expect(self.screen).to_contain_text("PIN")
-        await self.keys(pin)
-        await self.press("OK")
+        await self.press_keys(pin)
+        await self.press_button("OK")
 
     @property
-    def receipt(self) -> Locator:
+    def latest_receipt(self) -> Locator:
         """The newest."""
         return self.page.locator(".receipt").first
 
-    async def transaction(self) -> str:
-        return await self.receipt.get_by_role("link").inner_text()
+    async def get_transaction_id(self) -> str:
+        return await self.latest_receipt.get_by_role("link").inner_text()
 
 
-async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(is_so: Callable[[], Awaitable[bool]]) -> None:
     """For what the platform does in the background, soon."""
     async with asyncio.timeout(30):
         while not await is_so():
@@ -77,35 +77,35 @@ async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.fixture
-async def till(tab: Tab) -> Till:
-    till = Till(tab)
+async def till(tab: Tab) -> PosPage:
+    till = PosPage(tab)
     await till.open()
     return till
 
 
-async def test_pay_and_see_the_entries(till: Till, hero: Hero) -> None:
+async def test_pay_and_see_the_entries(till: PosPage, hero: DemoCustomer) -> None:
     page = till.page
     await expect(page.locator("#tap-words")).to_contain_text(hero.name)
     for not_yet in ("#again", "#fresh", "#key", "#line", "#insecure"):
         await expect(page.locator(not_yet)).to_be_hidden()
-    assert await till.tab.grave_findings() == []
+    assert await till.tab.find_axe_violations() == []
     await till.pay("1250", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
     await expect(till.screen).to_contain_text("12.50 SLE")
-    await expect(till.receipt).to_contain_text(f"•••• {hero.card[-4:]}")
-    assert await till.tab.grave_findings() == []
-    await till.tab.picture("readme/pos")
-    transaction = await till.transaction()
-    await till.receipt.get_by_role("link").click()
+    await expect(till.latest_receipt).to_contain_text(f"•••• {hero.card[-4:]}")
+    assert await till.tab.find_axe_violations() == []
+    await till.tab.take_screenshot("readme/pos")
+    transaction = await till.get_transaction_id()
+    await till.latest_receipt.get_by_role("link").click()
     await expect(page).to_have_url(re.compile(f"/console/transactions/{transaction}$"))
     entries = page.get_by_role("region", name="Ledger entries").locator("tbody tr")
     await expect(entries.filter(has_text="12.50 SLE")).to_have_count(1)
     await expect(entries.filter(has_text=hero.name).first).to_be_visible()
-    await till.tab.picture("readme/transaction")
+    await till.tab.take_screenshot("readme/transaction")
 
 
 async def test_no_other_terminal_is_taken_while_a_payment_is_under_way(
-    till: Till, hero: Hero
+    till: PosPage, hero: DemoCustomer
 ) -> None:
     """Its answer would find another terminal, and no receipt would tell that money has moved."""
     page, answered = till.page, asyncio.Event()
@@ -121,13 +121,15 @@ async def test_no_other_terminal_is_taken_while_a_payment_is_under_way(
     answered.set()
     await expect(till.screen).to_contain_text("Approved")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_enabled()
-    await expect(till.receipt).to_contain_text("3.75 SLE")
+    await expect(till.latest_receipt).to_contain_text("3.75 SLE")
 
 
-async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, hero: Hero) -> None:
+async def test_what_is_shown_as_signed_is_what_the_signature_is_of(
+    till: PosPage, hero: DemoCustomer
+) -> None:
     page = till.page
-    await till.press("Look up")
-    await till.tap()
+    await till.press_button("Look up")
+    await till.tap_card()
     await expect(till.screen).to_contain_text(hero.card)
     signed = await page.locator("#line-signed").text_content() or ""
     headers = dict(
@@ -136,7 +138,7 @@ async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, h
     )
     assert signed.startswith("POST\n/api/v1/pos/lookup-card\n")
     assert await page.locator("#key-secret").inner_text() == "•" * 12
-    await till.press("Reveal")
+    await till.press_button("Reveal")
     secret = await page.locator("#key-secret").inner_text()
     assert signing.verify(secret.encode(), headers["X-Signature"], signed.encode())
     assert headers["X-Signature"] in await page.locator("#line-curl").inner_text()
@@ -144,9 +146,9 @@ async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, h
 
 
 async def test_a_large_payment_asks_for_the_pin_and_a_wrong_one_is_declined_in_words(
-    till: Till, hero: Hero
+    till: PosPage, hero: DemoCustomer
 ) -> None:
-    till.tab.watched.expected = ("403", "400")
+    till.tab.monitor.expected_problems = ("403", "400")
     page = till.page
     await page.keyboard.type("210000")
     await page.keyboard.press("Enter")
@@ -168,13 +170,13 @@ async def test_a_large_payment_asks_for_the_pin_and_a_wrong_one_is_declined_in_w
 
 
 async def test_the_same_request_again_is_answered_and_moves_nothing(
-    till: Till, hero: Hero, ada: Admin
+    till: PosPage, hero: DemoCustomer, ada: Admin
 ) -> None:
     await till.pay("310", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
-    transaction = await till.transaction()
+    transaction = await till.get_transaction_id()
     first_signature = await till.page.locator("#line-headers").inner_text()
-    await till.press("Send the same request again")
+    await till.press_button("Send the same request again")
     await expect(till.screen).to_contain_text("no money moved again")
     await expect(till.page.locator("#line-status")).to_contain_text("Idempotent-Replayed: true")
     await expect(till.page.locator("#line-answer")).to_contain_text(transaction)
@@ -182,35 +184,37 @@ async def test_the_same_request_again_is_answered_and_moves_nothing(
     await expect(till.page.locator(".receipt")).to_have_count(1)
 
     async def is_counted() -> bool:
-        chain = done(await ada.get(f"transactions/{transaction}/chain"))
+        chain = require_success(await ada.get(f"transactions/{transaction}/chain"))
         return bool(chain["replays"]["count"] == 1)
 
-    await until(is_counted)
+    await wait_until(is_counted)
 
 
-async def test_refund_a_part_and_then_the_rest(till: Till, hero: Hero, ada: Admin) -> None:
+async def test_refund_a_part_and_then_the_rest(
+    till: PosPage, hero: DemoCustomer, ada: Admin
+) -> None:
     await till.pay("800", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
-    paid = await till.transaction()
-    await till.receipt.get_by_role("button", name="Refund").click()
+    paid = await till.get_transaction_id()
+    await till.latest_receipt.get_by_role("button", name="Refund").click()
     await expect(till.screen).to_contain_text("8.00 SLE")
-    await till.press("Clear")
-    await till.keys("300")
-    await till.press("OK")
+    await till.press_button("Clear")
+    await till.press_keys("300")
+    await till.press_button("OK")
     await expect(till.screen).to_contain_text("Left to refund: 5.00 SLE")
     await till.tab.open("/simulator/pos")  # the receipts are still there, the key is another one
     payment = till.page.locator(".receipt", has_text=paid)
     await expect(payment).to_contain_text("5.00 SLE")
     await payment.get_by_role("button", name="Refund").click()
-    await till.press("OK")
+    await till.press_button("OK")
     await expect(till.screen).to_contain_text("Left to refund: 0.00 SLE")
     await expect(payment.get_by_role("button", name="Refund")).to_be_hidden()
-    assert done(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
+    assert require_success(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
 
 
-async def test_the_balance_is_told_to_who_knows_the_pin(till: Till, hero: Hero) -> None:
-    await till.press("Balance")
-    await till.tap()
+async def test_the_balance_is_told_to_who_knows_the_pin(till: PosPage, hero: DemoCustomer) -> None:
+    await till.press_button("Balance")
+    await till.tap_card()
     await till.enter_pin(hero.pin)
     await expect(till.screen).to_contain_text(re.compile(r"[\d,]+\.\d\d SLE"))
     await expect(till.screen).to_contain_text("Card is active")
@@ -218,18 +222,18 @@ async def test_the_balance_is_told_to_who_knows_the_pin(till: Till, hero: Hero) 
 
 @pytest.mark.parametrize("leaving", ["for another page", "by signing out"])
 async def test_a_key_lives_as_long_as_the_page(
-    till: Till, hero: Hero, ada: Admin, leaving: str
+    till: PosPage, hero: DemoCustomer, ada: Admin, leaving: str
 ) -> None:
     page = till.page
-    await till.press("Look up")
-    await till.tap()
+    await till.press_button("Look up")
+    await till.tap_card()
     await expect(till.screen).to_contain_text(hero.card)
     key = await page.locator("#key-id").inner_text()
     chosen = page.locator("#terminal option:checked")
     processor = await chosen.get_attribute("data-processor")
 
     async def is_gone() -> bool:
-        keys = await ada.everything(f"processors/{processor}/keys")
+        keys = await ada.list_all(f"processors/{processor}/keys")
         return key not in [one["api_key_id"] for one in keys]
 
     assert not await is_gone()
@@ -238,11 +242,11 @@ async def test_a_key_lives_as_long_as_the_page(
         await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     else:
         await till.tab.open("/simulator")
-    await until(is_gone)
+    await wait_until(is_gone)
 
 
 async def test_after_a_click_elsewhere_the_keyboard_is_the_terminals(
-    till: Till, hero: Hero
+    till: PosPage, hero: DemoCustomer
 ) -> None:
     page = till.page
     await page.get_by_role("button", name=f"Take {hero.name}'s card").click()
@@ -267,7 +271,7 @@ async def test_where_the_browser_does_not_sign_the_page_says_so(tab: Tab) -> Non
     await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
-async def test_find_a_card_by_its_holder(till: Till, hero: Hero) -> None:
+async def test_find_a_card_by_its_holder(till: PosPage, hero: DemoCustomer) -> None:
     page = till.page
     # Other stories may have made people of the same name, and only a few are shown.
     words = f"{hero.name.split()[1][:4]} {hero.phone[-8:]}"
@@ -278,14 +282,14 @@ async def test_find_a_card_by_its_holder(till: Till, hero: Hero) -> None:
     await expect(page.locator("#card-count")).to_contain_text("No card is like that")
 
 
-async def test_a_real_card_is_read(tab: Tab, hero: Hero, ada: Admin) -> None:
-    await tab.page.add_init_script(_READER)
-    till = Till(tab)
+async def test_a_real_card_is_read(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
+    await tab.page.add_init_script(_FAKE_NFC_READER)
+    till = PosPage(tab)
     await till.open()
     await expect(tab.page.get_by_text("This browser cannot read cards")).to_be_hidden()
     other = next(
         card
-        for card in await ada.everything("cards", status="ACTIVE")
+        for card in await ada.list_all("cards", status="ACTIVE")
         if card["mac_address"] and card["serial"] != hero.card
     )
     await tab.page.get_by_role("button", name="Tap a real card").click()
@@ -298,10 +302,10 @@ async def test_a_real_card_is_read(tab: Tab, hero: Hero, ada: Admin) -> None:
     await expect(tab.page.locator("#plastic-serial")).to_contain_text(other["serial"][-4:])
 
 
-async def test_on_a_phone_nothing_is_wider_than_the_page(till: Till, hero: Hero) -> None:
-    await till.page.set_viewport_size(PHONE)
+async def test_on_a_phone_nothing_is_wider_than_the_page(till: PosPage, hero: DemoCustomer) -> None:
+    await till.page.set_viewport_size(PHONE_VIEWPORT)
     await till.pay("120", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
     width = await till.page.evaluate("document.documentElement.scrollWidth")
-    assert width <= PHONE["width"]
-    assert await till.tab.grave_findings() == []
+    assert width <= PHONE_VIEWPORT["width"]
+    assert await till.tab.find_axe_violations() == []

@@ -7,11 +7,11 @@ from PIL import Image
 from playwright.async_api import expect
 
 from browser.chromium import Tab
-from browser.conftest import Hero
-from journeys.staff import Admin
+from browser.conftest import DemoCustomer
+from journeys.admin import Admin
 
 
-async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
+async def test_find_a_person_while_typing(tab: Tab, hero: DemoCustomer) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Subscribers").click()
@@ -22,10 +22,10 @@ async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
     await expect(page).to_have_url(re.compile("search="))
     await page.get_by_role("link", name=hero.name).click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text(hero.name)
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
 
-async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: Hero) -> None:
+async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: DemoCustomer) -> None:
     """Leaving the field of the search must not fetch the list again from under the pointer."""
     page = tab.page
     await tab.open("/console/subscribers")
@@ -39,13 +39,13 @@ async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: Hero) -
     await expect(page.get_by_role("heading", level=1)).to_contain_text(hero.name)
 
 
-async def test_block_and_unblock(tab: Tab, hero: Hero) -> None:
+async def test_block_and_unblock(tab: Tab, hero: DemoCustomer) -> None:
     page = tab.page
     await tab.open(f"/console/subscribers/{hero.id}")
     await page.get_by_role("button", name="Block", exact=True).click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("Block this subscriber?")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Reason").fill("Lost the phone")
     await dialog.get_by_role("button", name="Block").click()
     await expect(page.get_by_role("status")).to_have_text("The subscriber is blocked.")
@@ -59,14 +59,14 @@ async def test_block_and_unblock(tab: Tab, hero: Hero) -> None:
 async def test_a_document_is_photographed(tab: Tab, ada: Admin, tmp_path: Path) -> None:
     photo = tmp_path / "front.png"
     Image.new("RGB", (320, 200), (90, 120, 60)).save(photo)
-    app = await ada.app()
-    person = await app.register("Hawa Sankoh")
+    app = await ada.create_app()
+    person = await app.register_customer("Hawa Sankoh")
     page = tab.page
     await tab.open(f"/console/subscribers/{person.id}")
     await page.get_by_role("button", name="Add a document").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Photo").set_input_files(photo)
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_role("button", name="Add a document").click()
     await expect(page.get_by_role("img", name="ID front")).to_be_visible()
     assert await page.get_by_role("img", name="ID front").evaluate("image => image.naturalWidth")

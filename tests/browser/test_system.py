@@ -5,26 +5,26 @@ import re
 from playwright.async_api import Browser, expect
 
 from browser import chromium
-from browser.chromium import DESKTOP, PHONE, Tab
-from journeys.caller import done
-from journeys.platform import Platform
-from journeys.staff import Admin
-from notifications.receiver import Receiver
+from browser.chromium import DESKTOP_VIEWPORT, PHONE_VIEWPORT, Tab
+from journeys.admin import Admin
+from journeys.api_caller import require_success
+from journeys.deployment import Deployment
+from notifications.webhook_receiver import WebhookReceiver
 
 _PASSWORD = "a long enough password"
 
 
-async def _status_of_a_call(platform: Platform, key: str) -> int:
+async def _request_status(platform: Deployment, key: str) -> int:
     answer = await platform.client.get("/api/v1/cards", headers={"Authorization": f"Bearer {key}"})
     return answer.status_code
 
 
-async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Platform) -> None:
+async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Deployment) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
     await page.get_by_role("link", name="API keys").click()
     await page.get_by_role("button", name="Create key").click()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Card reports")
     await dialog.get_by_role("button", name="Create key").click()
     await expect(dialog.locator(".problem")).to_be_visible()
@@ -32,25 +32,25 @@ async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Platfor
     await dialog.get_by_label(re.compile("see cards")).check()
     await dialog.get_by_role("button", name="Create key").click()
     await expect(dialog).to_contain_text("it is not shown again")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
     assert key is not None and key.startswith("svc_test_")
-    assert await _status_of_a_call(platform, key) == 200
+    assert await _request_status(platform, key) == 200
     await dialog.get_by_role("link", name="I have kept it").click()
     row = page.locator("#rows tr").filter(has_text="Card reports")
     await expect(row).to_contain_text("cards:read")
     assert key not in await page.content()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await row.get_by_role("button", name="Revoke").click()
     await expect(dialog).to_contain_text("cannot be undone")
     await dialog.get_by_role("button", name="Revoke").click()
     await expect(page.locator(".said")).to_have_text("The key is revoked.")
     await expect(row).to_have_count(0)
-    assert await _status_of_a_call(platform, key) == 401
+    assert await _request_status(platform, key) == 401
 
 
 async def test_somebody_new_for_support_sees_what_is_theirs(
-    tab: Tab, browser: Browser, platform: Platform
+    tab: Tab, browser: Browser, platform: Deployment
 ) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
@@ -58,9 +58,9 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
     await expect(page.locator("#rows tr").filter(has_text="you")).to_contain_text(
         "Nobody disables oneself"
     )
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await page.get_by_role("button", name="Add administrator").click()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Sia Support")
     await dialog.get_by_label("E-mail").fill("sia@example.com")
     await dialog.get_by_label("Role").select_option("support_user")
@@ -68,16 +68,16 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
     await dialog.get_by_role("button", name="Add administrator").click()
     await expect(page.locator(".said")).to_have_text("The administrator is added.")
 
-    async with chromium.tab(browser, str(platform.client.base_url), DESKTOP) as sias:
+    async with chromium.open_tab(browser, str(platform.client.base_url), DESKTOP_VIEWPORT) as sias:
         await sias.sign_in("sia@example.com", _PASSWORD)
         side = sias.page.get_by_role("navigation", name="Pages")
         await expect(side.get_by_role("link", name="Subscribers")).to_be_visible()
         for name in ("Webhooks", "API keys", "Administrators", "Audit trail", "Compliance"):
             await expect(side.get_by_role("link", name=name)).to_have_count(0)
-        sias.watched.expected = ("403",)
+        sias.monitor.expected_problems = ("403",)
         await sias.open("/console/administrators")
         await expect(sias.page.get_by_text("Those who may: System admin.")).to_be_visible()
-        assert await sias.grave_findings() == []
+        assert await sias.find_axe_violations() == []
 
         row = page.locator("#rows tr").filter(has_text="Sia Support")
         await row.get_by_role("button", name="Disable").click()
@@ -90,11 +90,11 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
 async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
-    receiver = Receiver()
-    async with receiver.listening():
+    receiver = WebhookReceiver()
+    async with receiver.listen():
         await page.get_by_role("link", name="Webhooks").click()
         await page.get_by_role("button", name="Add webhook").click()
-        assert await tab.grave_findings() == []
+        assert await tab.find_axe_violations() == []
         await dialog.get_by_label("Endpoint URL").fill(f"{receiver.url}/events")
         await dialog.get_by_label("Processor: suspended").check()
         await dialog.get_by_role("button", name="Add webhook").click()
@@ -109,7 +109,7 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         await expect(delivery).to_contain_text("204")
         (received,) = receiver.received
         assert received.content["type"] == "webhook.test" and received.is_signed_with(secret)
-        assert await tab.grave_findings() == []
+        assert await tab.find_axe_violations() == []
         await delivery.get_by_role("button", name="Send again").click()
         await dialog.get_by_role("button", name="Send again").click()
         await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=30_000)
@@ -118,22 +118,26 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         await expect(dialog).to_contain_text("cannot be undone")
         await dialog.get_by_role("button", name="Delete").click()
         await expect(page).to_have_url(re.compile("/console/webhooks$"))
-        urls = [one["url"] for one in done(await ada.get("admin/webhook-endpoints"))["data"]]
+        urls = [
+            one["url"] for one in require_success(await ada.get("admin/webhook-endpoints"))["data"]
+        ]
         assert f"{receiver.url}/events" not in urls
 
 
 async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
-    receiver = Receiver()
-    async with receiver.listening():
-        made = done(await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"]))
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        made = require_success(
+            await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"])
+        )
         await tab.open(f"/console/webhooks/{made['id']}")
         await page.get_by_role("button", name="Edit").click()
         await expect(dialog.get_by_label("All events")).to_be_checked()
-        assert await tab.grave_findings() == []
+        assert await tab.find_axe_violations() == []
         await dialog.get_by_label("All events").uncheck()
         await dialog.get_by_label("Processor: suspended").check()
-        await tab.picture("webhook-edit")
+        await tab.take_screenshot("webhook-edit")
         await dialog.get_by_role("button", name="Edit").click()
         await expect(page.locator(".said")).to_have_text("Webhook changed.")
 
@@ -144,20 +148,20 @@ async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> 
         await dialog.get_by_role("button", name="Send a test event").click()
         delivery = page.locator("#deliveries tbody tr")
         await expect(delivery).to_contain_text("when resumed")
-        assert await tab.grave_findings() == []
-        await tab.picture("webhook-paused")
+        assert await tab.find_axe_violations() == []
+        await tab.take_screenshot("webhook-paused")
 
         await page.get_by_role("button", name="Rotate secret").click()
-        assert await tab.grave_findings() == []
-        await tab.picture("webhook-rotate")
+        assert await tab.find_axe_violations() == []
+        await tab.take_screenshot("webhook-rotate")
         await dialog.get_by_role("button", name="Rotate secret").click()
         secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
         assert secret is not None and secret != made["secret"]
-        await tab.picture("webhook-rotated")
+        await tab.take_screenshot("webhook-rotated")
         await dialog.get_by_role("link", name="I have kept it").click()
         assert receiver.received == []
 
-        receiver.respond(500, b"<b>out of order</b>" * 60)
+        receiver.enqueue_response(500, b"<b>out of order</b>" * 60)
         await page.get_by_role("button", name="Resume").click()
         await dialog.get_by_role("button", name="Resume").click()
         await expect(delivery).to_contain_text("500")
@@ -165,26 +169,26 @@ async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> 
         assert received.is_signed_with(secret) and received.is_signed_with(made["secret"])
         await delivery.get_by_text("Body").click()
         await expect(delivery.get_by_label("Response body")).to_contain_text("<b>out of order</b>")
-        assert await tab.grave_findings() == []
+        assert await tab.find_axe_violations() == []
 
-        receiver.respond(410, b'{"error": "gone"}' * 70)
+        receiver.enqueue_response(410, b'{"error": "gone"}' * 70)
         await page.get_by_role("button", name="Send again").click()
         await dialog.get_by_role("button", name="Send again").click()
         await expect(delivery).to_contain_text("410", timeout=30_000)
         await tab.open(f"/console/webhooks/{made['id']}")
         await expect(page.locator(".problem")).to_contain_text("410 Gone")
         await delivery.get_by_text("Body").click()
-        await tab.picture("webhook-response")
-        await page.set_viewport_size(PHONE)
+        await tab.take_screenshot("webhook-response")
+        await page.set_viewport_size(PHONE_VIEWPORT)
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert await page.evaluate(wide) <= 0
-        await tab.picture("webhook-phone")
-        await page.set_viewport_size(DESKTOP)
-        assert await tab.grave_findings() == []
-        await tab.picture("webhook-disabled")
+        await tab.take_screenshot("webhook-phone")
+        await page.set_viewport_size(DESKTOP_VIEWPORT)
+        assert await tab.find_axe_violations() == []
+        await tab.take_screenshot("webhook-disabled")
         await tab.open("/console/webhooks")
         await expect(page.locator("#rows")).to_contain_text("Disabled")
-        await tab.picture("webhooks-list")
+        await tab.take_screenshot("webhooks-list")
 
 
 async def test_the_chain_is_verified(tab: Tab) -> None:
@@ -201,4 +205,4 @@ async def test_the_chain_is_verified(tab: Tab) -> None:
     await expect(page.locator("#rows tr").first).to_contain_text("Admin: login")
     await page.locator("#rows summary").first.click()
     await expect(page.locator("#rows details").first).to_contain_text("Hash")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []

@@ -5,34 +5,34 @@ import re
 from playwright.async_api import expect
 
 from browser.chromium import Tab
-from browser.conftest import Hero
-from browser.downloads import downloaded
-from journeys.caller import done
-from journeys.staff import Admin
+from browser.conftest import DemoCustomer
+from browser.downloads import download_csv
+from journeys.admin import Admin
+from journeys.api_caller import require_success
 
 
-async def test_look_at_one_of_a_persons_payments(tab: Tab, hero: Hero, ada: Admin) -> None:
+async def test_look_at_one_of_a_persons_payments(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
     # There are days on which the demo has no payment of this person's.
-    till, _ = await ada.till(await ada.merchant(), "Till 1")
-    done(await till.pay("4.50", hero.card, hero.pin))
+    till, _ = await ada.create_terminal(await ada.create_merchant(), "Till 1")
+    require_success(await till.pay("4.50", hero.card, hero.pin))
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Transactions").click()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await page.get_by_label("User").fill(hero.id)
     await page.get_by_label("Type").select_option("pos_payment")
     await expect(page).to_have_url(re.compile(f"user_id={hero.id}"))
-    paid = await ada.history(hero.id, type="pos_payment")
+    paid = await ada.list_transactions(hero.id, type="pos_payment")
     rows = page.locator("#rows tr")
     await expect(rows).to_have_count(len(paid))
     await rows.nth(0).get_by_role("link").first.click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("POS payment of")
-    booked = done(await ada.get(f"transactions/{paid[0]['id']}/entries"))["entries"]
+    booked = require_success(await ada.get(f"transactions/{paid[0]['id']}/entries"))["entries"]
     entries = page.get_by_role("region", name="Ledger entries")
     await expect(entries.locator("tbody tr")).to_have_count(len(booked))
     await expect(entries.locator("tbody tr").nth(0)).to_contain_text(f"Wallet of {hero.name}")
     await expect(entries.locator("tfoot")).to_contain_text("Sum")
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
 
 
 async def test_a_filter_that_is_none_keeps_the_list(tab: Tab) -> None:
@@ -43,34 +43,36 @@ async def test_a_filter_that_is_none_keeps_the_list(tab: Tab) -> None:
     said = page.locator("#wrong-filters")
     await expect(said).to_contain_text("User must be the id of a subscriber")
     await expect(page.locator("#rows tr")).to_have_count(51)
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []
     await page.get_by_label("User").fill("")
     await page.get_by_label("User").press("Enter")
     await expect(said).to_be_empty()
 
 
-async def test_take_the_list_along(tab: Tab, hero: Hero, ada: Admin) -> None:
+async def test_take_the_list_along(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
     page = tab.page
     await tab.open("/console/transactions")
     await page.get_by_label("User").fill(hero.id)
     await page.get_by_label("User").press("Enter")
     await expect(page).to_have_url(re.compile(f"user_id={hero.id}"))
-    theirs = await ada.history(hero.id)
-    name, heads, rows = await downloaded(page, "Export CSV")
+    theirs = await ada.list_transactions(hero.id)
+    name, heads, rows = await download_csv(page, "Export CSV")
     assert re.fullmatch(r"transactions-\d{4}-\d\d-\d\d\.csv", name)
     assert heads[:5] == ["id", "created_at", "completed_at", "type", "status"]
     assert [row[0] for row in rows] == [one["id"] for one in theirs]
     await expect(page.locator("#download-note")).not_to_contain_text("more rows")
 
 
-async def test_what_one_file_does_not_hold_is_in_the_next(tab: Tab, hero: Hero, ada: Admin) -> None:
+async def test_what_one_file_does_not_hold_is_in_the_next(
+    tab: Tab, hero: DemoCustomer, ada: Admin
+) -> None:
     page = tab.page
-    theirs = [one["id"] for one in await ada.history(hero.id)]
+    theirs = [one["id"] for one in await ada.list_transactions(hero.id)]
     await tab.open(f"/console/transactions?user_id={hero.id}&limit={len(theirs) - 1}")
-    first = await downloaded(page, "Export CSV")
+    first = await download_csv(page, "Export CSV")
     await expect(page.get_by_text("more rows than one file holds")).to_be_visible()
-    assert await tab.grave_findings() == []
-    last = await downloaded(page, "Download the next part")
+    assert await tab.find_axe_violations() == []
+    last = await download_csv(page, "Download the next part")
     assert [row[0] for row in first.rows + last.rows] == theirs
     await expect(page.locator("#download-note")).not_to_contain_text("more rows")
 
@@ -78,10 +80,10 @@ async def test_what_one_file_does_not_hold_is_in_the_next(tab: Tab, hero: Hero, 
 async def test_an_export_with_restricted_subscribers_says_that_data_is_hidden(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/transactions")
-    _, heads, rows = await downloaded(page, "Export CSV")
+    _, heads, rows = await download_csv(page, "Export CSV")
     masked = [dict(zip(heads, row, strict=True)) for row in rows if row[-1] == "true"]
     assert masked and not [row for row in masked if row["from_name"] or row["to_name"]]
     await expect(page.locator("#download-note")).to_contain_text("Personal data hidden")
     await tab.open(f"/console/transactions/{masked[0]['id']}")
     await expect(page.get_by_text("Personal data hidden.")).to_be_visible()
-    assert await tab.grave_findings() == []
+    assert await tab.find_axe_violations() == []

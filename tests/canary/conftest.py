@@ -1,4 +1,4 @@
 from canary.fixtures import settings, watch
-from edge.log_lines import lines
+from edge.log_capture import lines
 
 __all__ = ["lines", "settings", "watch"]

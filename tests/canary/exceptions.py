@@ -4,7 +4,7 @@ nothing here is there for nothing."""
 from typing import Final
 
 #: The one answer that shows a secret, by the endpoint's name and the field.
-ANSWERS: Final = {
+ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/admin/login", "token"): "what a login is for",
     ("POST /api/v1/admin/login", "refresh_token"): "what a login is for",
     ("POST /api/v1/admin/refresh", "token"): "what a refresh is for",
@@ -25,13 +25,13 @@ ANSWERS: Final = {
 
 #: Files in the data folder that may hold any secret of the installation, closed to all but its
 #: owner.
-FILES: Final = {
+ALLOWED_IN_FILES: Final = {
     "secrets.json": "what was made because no secret was given",
     "forms.pem": "made for the forms of simulated phones",
     "administrator.txt": "made for the first administrator, in development",
 }
 
-_EVERY_SERVICE: Final = {
+_COMMON_VARIABLES: Final = {
     "TAPGATE_DATABASE_URL": "both use the database",
     "TAPGATE_SECRET_KEY": "both seal and hash with it",
     "TAPGATE_SERVICE_SECRETS": "they sign what they ask of each other",
@@ -39,9 +39,9 @@ _EVERY_SERVICE: Final = {
     "TAPGATE_JWT_SECRET": "settings are not complete in production without it",
 }
 #: What a process may find in its environment, by the module that it runs.
-ENVIRONMENTS: Final = {
-    "tapgate.gateway": _EVERY_SERVICE,
-    "tapgate.messenger": _EVERY_SERVICE
+ALLOWED_IN_ENVIRONMENTS: Final = {
+    "tapgate.gateway": _COMMON_VARIABLES,
+    "tapgate.messenger": _COMMON_VARIABLES
     | {
         "TAPGATE_MESSENGER_ACCESS_TOKEN": "it sends to the provider",
         "TAPGATE_MESSENGER_APP_SECRET": "it checks the provider's deliveries",

@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from canary.watch import Watch, watched
+from canary.watch import LeakDetector, detect_leaks
 from tapgate.settings import Settings
 
 
 @pytest.fixture
-async def watch(database_url: str) -> AsyncIterator[Watch]:
-    async with watched(database_url) as watch:
+async def watch(database_url: str) -> AsyncIterator[LeakDetector]:
+    async with detect_leaks(database_url) as watch:
         yield watch
 
 
 @pytest.fixture
-def settings(watch: Watch, settings: Settings) -> Settings:
+def settings(watch: LeakDetector, settings: Settings) -> Settings:
     """Nobody connects before the watch has begun."""
-    watch.knows_those_of(settings)
+    watch.add_settings_secrets(settings)
     return settings

@@ -15,16 +15,16 @@ import psutil
 from canary import exceptions
 
 
-class Place(NamedTuple):
+class Source(NamedTuple):
     name: str
     data: bytes
     #: False: random bytes, among which any four digits may stand by chance.
-    digits: bool = True
+    search_short_secrets: bool = True
 
 
 #: What PostgreSQL can be told to write down: every statement with every value bound to it, and what
 #: an error was about.
-_TALKATIVE = {
+_VERBOSE_LOG_SETTINGS = {
     "log_statement": "all",
     "log_min_messages": "debug1",
     "log_min_error_statement": "debug1",
@@ -32,33 +32,33 @@ _TALKATIVE = {
     "log_parameter_max_length": "-1",
     "log_parameter_max_length_on_error": "-1",
 }
-_PROCESS_NUMBER = re.compile(rb"(?<= UTC) \[[0-9]+\]")
+_LOG_PID = re.compile(rb"(?<= UTC) \[[0-9]+\]")
 
-_TABLES = """
+_TABLES_SQL = """
     SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
     WHERE schemaname IN ('public', 'messenger')"""
-_BYTEA = """
+_BYTEA_COLUMNS_SQL = """
     SELECT format('%I.%I', table_schema, table_name) AS table, column_name AS column
     FROM information_schema.columns
     WHERE table_schema IN ('public', 'messenger') AND data_type = 'bytea'"""
-_SCHEMA = """
+_SCHEMA_SQL = """
     SELECT prosrc FROM pg_proc WHERE pronamespace::regnamespace::text IN ('public', 'messenger')
     UNION ALL SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
     UNION ALL SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conbin IS NOT NULL
     UNION ALL SELECT description FROM pg_description WHERE objoid >= 16384
     UNION ALL SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting"""
-_ACTIVITY = """
+_ACTIVITY_SQL = """
     SELECT concat_ws(' ', application_name, query) FROM pg_stat_activity
     WHERE datname = current_database()"""
 
 
 @contextlib.asynccontextmanager
-async def every_statement_logged(url: str) -> AsyncIterator[Path]:
+async def log_all_statements(url: str) -> AsyncIterator[Path]:
     """PostgreSQL's log, in which whoever connects meanwhile leaves all they say."""
     connection = await asyncpg.connect(url)
     try:
         name = await connection.fetchval("SELECT current_database()")
-        for setting, value in _TALKATIVE.items():
+        for setting, value in _VERBOSE_LOG_SETTINGS.items():
             await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
         (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # the server's data folder
         yield Path(socket_folder).parent / "postgres.log"
@@ -67,50 +67,50 @@ async def every_statement_logged(url: str) -> AsyncIterator[Path]:
         await connection.close()
 
 
-def written_since(log: Path, start: int) -> Place:
+def read_log_since(log: Path, start: int) -> Source:
     with log.open("rb") as file:
         file.seek(start)
-        return Place("PostgreSQL's log", _PROCESS_NUMBER.sub(b"", file.read()))
+        return Source("PostgreSQL's log", _LOG_PID.sub(b"", file.read()))
 
 
-async def database(url: str) -> list[Place]:
+async def read_database(url: str) -> list[Source]:
     """Every row of every table, what is written in the schema, and what is being asked."""
     connection = await asyncpg.connect(url)
     try:
         places = []
-        for (name,) in await connection.fetch(_TABLES):
+        for (name,) in await connection.fetch(_TABLES_SQL):
             rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
-            places.append(Place(f"table {name}", _lines(rows)))
-        for table, column in await connection.fetch(_BYTEA):
+            places.append(Source(f"table {name}", _join_rows(rows)))
+        for table, column in await connection.fetch(_BYTEA_COLUMNS_SQL):
             rows = await connection.fetch(
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"
             )
-            places += _opened(f"bytea {table}.{column}", [row[0] for row in rows])
-        places.append(Place("the schema", _lines(await connection.fetch(_SCHEMA))))
-        places.append(Place("statements", _lines(await connection.fetch(_ACTIVITY))))
+            places += _split_text_and_binary(f"bytea {table}.{column}", [row[0] for row in rows])
+        places.append(Source("the schema", _join_rows(await connection.fetch(_SCHEMA_SQL))))
+        places.append(Source("statements", _join_rows(await connection.fetch(_ACTIVITY_SQL))))
         return places
     finally:
         await connection.close()
 
 
-def _lines(rows: list[asyncpg.Record]) -> bytes:
+def _join_rows(rows: list[asyncpg.Record]) -> bytes:
     return "\n".join(str(row[0]) for row in rows).encode()
 
 
-def _opened(name: str, values: list[bytes]) -> list[Place]:
+def _split_text_and_binary(name: str, values: list[bytes]) -> list[Source]:
     """Those that are text, and those that are not; many in one, since that is quick to search."""
-    texts = [_text(value) for value in values]
+    texts = [_decode_text(value) for value in values]
     return [
-        Place(name, b"\n".join(text for text in texts if text is not None)),
-        Place(
+        Source(name, b"\n".join(text for text in texts if text is not None)),
+        Source(
             name,
             b"\n".join(value for value, text in zip(values, texts, strict=True) if text is None),
-            digits=False,
+            search_short_secrets=False,
         ),
     ]
 
 
-def _text(value: bytes) -> bytes | None:
+def _decode_text(value: bytes) -> bytes | None:
     """Also when it is packed."""
     with contextlib.suppress(zlib.error):
         value = zlib.decompress(value)
@@ -121,27 +121,27 @@ def _text(value: bytes) -> bytes | None:
     return None
 
 
-def processes() -> Iterator[Place]:
+def read_processes() -> Iterator[Source]:
     """What everybody on the machine sees of those started from here, and what each was given."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             words, environ = process.cmdline(), process.environ()
             if not words:
                 continue  # it is just ending, and has nothing any more
-            yield Place(f"command line of {words[:3]}", " ".join(words).encode())
+            yield Source(f"command line of {words[:3]}", " ".join(words).encode())
             ran = words[2] if words[1:2] == ["-m"] else ""
-            if ran in exceptions.ENVIRONMENTS or "postgres" in words[0]:
-                allowed = exceptions.ENVIRONMENTS.get(ran, {})
+            if ran in exceptions.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
+                allowed = exceptions.ALLOWED_IN_ENVIRONMENTS.get(ran, {})
                 given = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
-                yield Place(f"environment of {ran or 'PostgreSQL'}", "\n".join(given).encode())
+                yield Source(f"environment of {ran or 'PostgreSQL'}", "\n".join(given).encode())
 
 
-def files(folder: Path) -> Iterator[Place]:
+def read_files(folder: Path) -> Iterator[Source]:
     """All but PostgreSQL's own, which are looked into by what they say."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if path.is_file() and "pgdata" not in inside.parts:
-            if str(inside) in exceptions.FILES:
+            if str(inside) in exceptions.ALLOWED_IN_FILES:
                 assert path.stat().st_mode & 0o077 == 0, f"{inside} is open to others"
             else:
-                yield Place(f"file {inside}", path.read_bytes())
+                yield Source(f"file {inside}", path.read_bytes())

@@ -10,45 +10,47 @@ import httpx2
 import msgspec
 import pytest
 
-from canary.overhearing import names_a_secret
-from canary.watch import Watch
-from edge.log_lines import Lines
-from gateway.test_hostile_input import WITH_BODY, caller, fields_of, path_of
+from canary.overhearing import is_secret_field
+from canary.watch import LeakDetector
+from edge.log_capture import LogCapture
+from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, build_path, create_caller, list_fields
+from harness import PIN, Harness
 from tapgate.edge.endpoint import Endpoint
-from world import PIN, World
 
-PIN_IN_THE_WRONG_PLACE = "4826"
+MISPLACED_PIN = "4826"
 PASSWORD = "Tr0ub4dor@parrot-cage"
 
 
 @pytest.fixture(autouse=True)
-def _looked_for(watch: Watch, lines: Lines) -> Iterator[None]:
-    watch.knows("a PIN in the wrong place", PIN_IN_THE_WRONG_PLACE)
-    watch.knows("a long one", PIN_IN_THE_WRONG_PLACE * 2)
+def _looked_for(watch: LeakDetector, lines: LogCapture) -> Iterator[None]:
+    watch.add_secret("a PIN in the wrong place", MISPLACED_PIN)
+    watch.add_secret("a long one", MISPLACED_PIN * 2)
     yield
     assert lines.text, "there is something to search"
-    watch.look_into("logs", lines.text)
+    watch.add_source("logs", lines.text)
 
 
-def secret_fields(endpoint: Endpoint) -> list[str]:
-    return [name for name in fields_of(endpoint) if names_a_secret(name)]
+def list_secret_fields(endpoint: Endpoint) -> list[str]:
+    return [name for name in list_fields(endpoint) if is_secret_field(name)]
 
 
-TAKING_SECRETS = [endpoint for endpoint in WITH_BODY if secret_fields(endpoint)]
+ENDPOINTS_WITH_SECRETS = [
+    endpoint for endpoint in ENDPOINTS_WITH_BODY if list_secret_fields(endpoint)
+]
 
 
-def wrong_values() -> list[Any]:
-    pin = PIN_IN_THE_WRONG_PLACE
+def build_wrong_values() -> list[Any]:
+    pin = MISPLACED_PIN
     return [int(pin), float(pin), [pin], {pin: pin}, {"pin": pin}, True]
 
 
-def wrong_texts() -> list[str]:
-    pin = PIN_IN_THE_WRONG_PLACE
+def build_wrong_texts() -> list[str]:
+    pin = MISPLACED_PIN
     return [pin * 2, pin * 2500, f" {pin}", f"{pin}\0", f"{pin}\u202e", f"pin: {pin}", f"+{pin}"]
 
 
-def broken_bodies(name: str) -> list[bytes]:
-    pin = PIN_IN_THE_WRONG_PLACE.encode()
+def build_broken_bodies(name: str) -> list[bytes]:
+    pin = MISPLACED_PIN.encode()
     start = b'{"' + name.encode() + b'": '
     return [
         start + b'"' + pin,
@@ -62,39 +64,39 @@ def broken_bodies(name: str) -> list[bytes]:
     ]
 
 
-async def test_in_the_body(client: httpx2.AsyncClient, world: World) -> None:
-    assert len(TAKING_SECRETS) >= 20
-    for endpoint in TAKING_SECRETS:
-        path, auth = await path_of(world, endpoint), await caller(world, endpoint)
+async def test_in_the_body(client: httpx2.AsyncClient, world: Harness) -> None:
+    assert len(ENDPOINTS_WITH_SECRETS) >= 20
+    for endpoint in ENDPOINTS_WITH_SECRETS:
+        path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
 
         async def answered(
             body: bytes, path: str = path, auth: Any = auth, method: str = endpoint.method
         ) -> httpx2.Response:
             answer = await client.request(method, path, content=body, auth=auth)
             assert 400 <= answer.status_code < 500, (path, body[:80], answer.text)
-            assert PIN_IN_THE_WRONG_PLACE not in json.dumps(answer.json().get("message"))
+            assert MISPLACED_PIN not in json.dumps(answer.json().get("message"))
             return answer
 
-        for name in secret_fields(endpoint):
-            for value in wrong_values():
+        for name in list_secret_fields(endpoint):
+            for value in build_wrong_values():
                 answer = await answered(msgspec.json.encode({name: value}))
                 assert answer.status_code == 400, (path, value, answer.text)
                 assert list(answer.json()["details"]["fields"]) == [name], answer.text
-            for text in wrong_texts():
+            for text in build_wrong_texts():
                 await answered(msgspec.json.encode({name: text}))
-            for body in broken_bodies(name):
+            for body in build_broken_bodies(name):
                 await answered(body)
             # Under a name that nobody asked for.
-            await answered(json.dumps({name.upper(): PIN_IN_THE_WRONG_PLACE}).encode())
+            await answered(json.dumps({name.upper(): MISPLACED_PIN}).encode())
 
 
 async def test_in_the_query_the_path_and_the_headers(
-    client: httpx2.AsyncClient, world: World, lines: Lines
+    client: httpx2.AsyncClient, world: Harness, lines: LogCapture
 ) -> None:
-    pin = PIN_IN_THE_WRONG_PLACE
-    for endpoint in TAKING_SECRETS[:8]:
-        auth = await caller(world, endpoint)
-        path = await path_of(world, endpoint)
+    pin = MISPLACED_PIN
+    for endpoint in ENDPOINTS_WITH_SECRETS[:8]:
+        auth = await create_caller(world, endpoint)
+        path = await build_path(world, endpoint)
         for url in (f"{path}?pin={pin}&password={pin}", f"{path}/{pin}"):
             headers = {"X-Pin": pin, "Referer": f"http://shop/?pin={pin}", "Cookie": f"pin={pin}"}
             for method in (endpoint.method, "GET", "DELETE"):
@@ -104,13 +106,18 @@ async def test_in_the_query_the_path_and_the_headers(
 
 
 async def test_a_credential_in_the_place_of_another(
-    client: httpx2.AsyncClient, world: World, watch: Watch
+    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
 ) -> None:
-    admin, app = await world.admin(), await world.api_key("balance:read")
-    till = await world.processor()
-    secrets = [admin._credential, app._credential, till.secret, world.service()._secret.decode()]
+    admin, app = await world.create_admin(), await world.create_api_key("balance:read")
+    till = await world.create_processor()
+    secrets = [
+        admin._credential,
+        app._credential,
+        till.secret,
+        world.get_service_auth()._secret.decode(),
+    ]
     for secret in [*secrets, PASSWORD]:
-        watch.knows("a credential", secret)
+        watch.add_secret("a credential", secret)
         basic = base64.b64encode(f"ada@example.com:{secret}".encode()).decode()
         moment = {"X-Timestamp": secret, "X-Service-Timestamp": secret}
         for headers in (
@@ -131,7 +138,7 @@ async def test_a_credential_in_the_place_of_another(
 
 
 async def test_a_password_in_the_place_of_an_email(
-    client: httpx2.AsyncClient, world: World, watch: Watch
+    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
 ) -> None:
     """In the fields of an e-mail that is no admin's; that it is asked for is all the database
     hears of it, so its talk is not looked through for this one."""
@@ -139,16 +146,16 @@ async def test_a_password_in_the_place_of_an_email(
         body = {"email": email, "password": PASSWORD}
         assert (await client.post("/api/v1/admin/login", json=body)).status_code == 422
     body = {"email": "ada@example.com", "password": PASSWORD, "name": 5, "role": PASSWORD}
-    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.admin())
+    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.create_admin())
     assert answer.status_code == 400
     body |= {"name": "Ada"}
-    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.admin())
+    answer = await client.post("/api/v1/admin/users", json=body, auth=await world.create_admin())
     assert answer.status_code == 422
 
 
-async def test_in_the_name_of_a_file(client: httpx2.AsyncClient, world: World) -> None:
-    pin = PIN_IN_THE_WRONG_PLACE
-    subscriber, admin = await world.subscriber(), await world.admin()
+async def test_in_the_name_of_a_file(client: httpx2.AsyncClient, world: Harness) -> None:
+    pin = MISPLACED_PIN
+    subscriber, admin = await world.create_subscriber(), await world.create_admin()
     for url in (
         "/api/v1/cards/upload-csv",
         f"/api/v1/subscribers/{subscriber['id']}/kyc-documents",
@@ -161,15 +168,17 @@ async def test_in_the_name_of_a_file(client: httpx2.AsyncClient, world: World) -
 
 
 async def test_the_link_to_a_statement(
-    client: httpx2.AsyncClient, world: World, watch: Watch, lines: Lines
+    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture
 ) -> None:
-    subscriber = await world.subscriber(balance="12.00")
+    subscriber = await world.create_subscriber(balance="12.00")
     order = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
     order |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
-    answer = await client.post("/api/v1/wallet/account-statement", json=order, auth=world.service())
+    answer = await client.post(
+        "/api/v1/wallet/account-statement", json=order, auth=world.get_service_auth()
+    )
     assert answer.status_code == 200, answer.text
     token = answer.json()["statement_url"].rpartition("/")[2]
-    assert token in watch.register
+    assert token in watch.secrets
     url = f"/api/v1/statements/{token}"
     fetched = await client.get(url, headers={"Referer": f"http://gateway{url}"})
     assert fetched.status_code == 200
@@ -178,5 +187,5 @@ async def test_the_link_to_a_statement(
         await client.request(method, path)
     assert "/api/v1/statements/{token}" in lines.text
     metrics = await client.get("/metrics")
-    watch.look_into("metrics", metrics.content)
+    watch.add_source("metrics", metrics.content)
     assert "/api/v1/statements/{token}" in metrics.text

@@ -3,28 +3,28 @@
 import httpx2
 import pytest
 
-from canary.watch import Watch
-from edge.log_lines import Lines
+from canary.watch import LeakDetector
+from edge.log_capture import LogCapture
+from harness import PIN, Harness
 from tapgate.store import StoreError
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
-from world import PIN, World
 
 PASSWORD = "parrot-Tr0ub4dor-cage"
 
 #: Both are what a statement runs into: an error that quotes all of the row, and the end of the
 #: connection.
-FAILURES = {
+FAILURE_SQL = {
     "error": "RAISE EXCEPTION 'no % in %', NEW, TG_TABLE_NAME USING DETAIL = NEW::text",
     "end": "PERFORM pg_terminate_backend(pg_backend_pid())",
 }
 
 
-async def fail(database: Database, how: str) -> None:
+async def make_writes_fail(database: Database, how: str) -> None:
     """Whatever is written from now on."""
     await database.execute(
         f"""CREATE FUNCTION failing() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN {FAILURES[how]}; RETURN NEW; END $$"""
+            $$ BEGIN {FAILURE_SQL[how]}; RETURN NEW; END $$"""
     )
     await database.execute(
         """DO $$
@@ -38,18 +38,22 @@ async def fail(database: Database, how: str) -> None:
     )
 
 
-@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("how", FAILURE_SQL)
 async def test_a_write_fails(
-    client: httpx2.AsyncClient, world: World, watch: Watch, lines: Lines, how: str
+    client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture, how: str
 ) -> None:
-    subscriber = await world.subscriber(balance="50.00")
-    serial = await world.card((await world.subscriber())["id"])
-    admin, service, till = await world.admin(), world.service(), await world.processor()
+    subscriber = await world.create_subscriber(balance="50.00")
+    serial = await world.create_card((await world.create_subscriber())["id"])
+    admin, service, till = (
+        await world.create_admin(),
+        world.get_service_auth(),
+        await world.create_processor(),
+    )
     await client.post(f"/api/v1/subscribers/{subscriber['id']}/reset-pin", auth=service)
-    code = await world.code_sent_to(subscriber["phone_number"])
-    await fail(world.services.database, how)
+    code = await world.get_pending_code(subscriber["phone_number"])
+    await make_writes_fail(world.services.database, how)
 
-    who = {"phone_number": world.phone(), "pin": PIN}
+    who = {"phone_number": world.new_phone_number(), "pin": PIN}
     person = {**who, "first_name": "A", "last_name": "B"}
     ada = {"email": "new@example.com", "password": PASSWORD, "name": "N", "role": "support_user"}
     agent = {**who, "agent_type": "super_agent", "name": "Foday"}
@@ -59,7 +63,7 @@ async def test_a_write_fails(
     statement = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
     statement |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
     hook = {"url": "http://127.0.0.1:9/hook", "events": ["card.blocked"]}
-    shop = {"name": "S", "phone_number": world.phone(), "email": "shop@example.com"}
+    shop = {"name": "S", "phone_number": world.new_phone_number(), "email": "shop@example.com"}
     scopes = {"name": "App", "scopes": ["balance:read"]}
     for url, body, auth in (
         ("/api/v1/subscribers", person, service),
@@ -81,7 +85,7 @@ async def test_a_write_fails(
         assert answer.status_code >= 500, (url, answer.text)
     if how == "error":
         assert "asyncpg.exceptions.RaiseError" in lines.text
-    watch.look_into("logs", lines.text)
+    watch.add_source("logs", lines.text)
 
 
 async def test_the_database_cannot_be_reached_by_a_url_with_a_password() -> None:

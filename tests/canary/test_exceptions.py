@@ -7,21 +7,21 @@ from typing import Any, get_args, get_origin
 import msgspec
 
 from canary import exceptions
-from canary.overhearing import names_a_secret
+from canary.overhearing import is_secret_field
 from tapgate.gateway import ENDPOINT_GROUPS
 
 
-def fields_of(kind: Any) -> Iterator[str]:
+def list_fields(kind: Any) -> Iterator[str]:
     """Of a declared answer and of all that is in it."""
     if isinstance(get_origin(kind) or kind, type) and issubclass(
         get_origin(kind) or kind, msgspec.Struct
     ):
         for field in msgspec.structs.fields(kind):
             yield field.encode_name
-            yield from fields_of(field.type)
+            yield from list_fields(field.type)
     else:
         for inner in get_args(kind):
-            yield from fields_of(inner)
+            yield from list_fields(inner)
 
 
 def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
@@ -29,18 +29,22 @@ def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
         (endpoint.name, field)
         for noun in ENDPOINT_GROUPS
         for endpoint in noun
-        for field in fields_of(endpoint.response_type)
-        if names_a_secret(field)
+        for field in list_fields(endpoint.response_type)
+        if is_secret_field(field)
     }
-    assert showing == set(exceptions.ANSWERS)
+    assert showing == set(exceptions.ALLOWED_IN_RESPONSES)
 
 
 def test_every_variable_of_an_environment_is_a_setting() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
-    for environment in exceptions.ENVIRONMENTS.values():
+    for environment in exceptions.ALLOWED_IN_ENVIRONMENTS.values():
         assert all(f"`{name}`" in documented for name in environment)
 
 
 def test_every_exception_has_its_reason() -> None:
-    tables = exceptions.ANSWERS, exceptions.FILES, *exceptions.ENVIRONMENTS.values()
+    tables = (
+        exceptions.ALLOWED_IN_RESPONSES,
+        exceptions.ALLOWED_IN_FILES,
+        *exceptions.ALLOWED_IN_ENVIRONMENTS.values(),
+    )
     assert all(reason for table in tables for reason in table.values())

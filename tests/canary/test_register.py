@@ -2,12 +2,12 @@
 
 import pytest
 
-from canary.register import Register
+from canary.register import SecretSet
 
 
-def heard(secret: str) -> Register:
-    register = Register()
-    register.learn("a secret", secret)
+def build_secret_set(secret: str) -> SecretSet:
+    register = SecretSet()
+    register.add("a secret", secret)
     return register
 
 
@@ -24,9 +24,9 @@ def heard(secret: str) -> Register:
     ],
 )
 def test_it_sings(text: str) -> None:
-    assert heard("4071").found("here", text.encode())
+    assert build_secret_set("4071").find_leaks("here", text.encode())
 
 
 @pytest.mark.parametrize("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
 def test_it_is_silent(text: str) -> None:
-    assert not heard("4071").found("here", text.encode())
+    assert not build_secret_set("4071").find_leaks("here", text.encode())

@@ -14,18 +14,18 @@ import httpx2
 import pytest
 
 from canary import exceptions, places
-from canary.overhearing import Ear, overheard
-from canary.places import Place
-from canary.register import Register
-from canary.watch import watched
-from messenger.journeys.town import flow_key
+from canary.overhearing import TrafficRecorder, record_traffic
+from canary.places import Source
+from canary.register import SecretSet
+from canary.watch import detect_leaks
+from messenger.journeys.services_driver import build_flow_key
 
 PASSWORD = 'Tr0ub4dor "&/ß3'
 API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1fMSJ9.Qm9ndXMtc2lnbmF0dXJlLW9mLXRoZS1jYW5hcnk"
-KINDS = ["4826", "402917", 'Tr0ub4dor "&/33', API_KEY, JWT]
+SECRETS = ["4826", "402917", 'Tr0ub4dor "&/33', API_KEY, JWT]
 
-FORMS: dict[str, Any] = {
+ENCODINGS: dict[str, Any] = {
     "as it is": str.encode,
     "in JSON": lambda secret: json.dumps(secret).encode(),
     "in JSON in JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
@@ -40,39 +40,45 @@ FORMS: dict[str, Any] = {
 }
 
 
-def heard(secret: str) -> Register:
-    register = Register()
-    register.learn("a secret", secret)
+def build_secret_set(secret: str) -> SecretSet:
+    register = SecretSet()
+    register.add("a secret", secret)
     return register
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ENCODINGS)
 @pytest.mark.parametrize("secret", [API_KEY, JWT, "correct horse battery"])
 def test_a_long_secret_in_any_form(secret: str, form: str) -> None:
-    assert heard(secret).found("here", b"before " + FORMS[form](secret) + b" after")
+    assert build_secret_set(secret).find_leaks(
+        "here", b"before " + ENCODINGS[form](secret) + b" after"
+    )
 
 
 @pytest.mark.parametrize("form", ["as it is", "in JSON", "in a URL", "in hex", "in UTF-16"])
 def test_a_password_with_signs(form: str) -> None:
-    assert heard(PASSWORD).found("here", FORMS[form](PASSWORD))
+    assert build_secret_set(PASSWORD).find_leaks("here", ENCODINGS[form](PASSWORD))
 
 
 def test_a_secret_that_was_cut_off() -> None:
-    assert heard(API_KEY).found("here", f"{API_KEY[:30]}...".encode())
-    assert heard(API_KEY).found("here", f"...{API_KEY[-30:]}".encode())
+    assert build_secret_set(API_KEY).find_leaks("here", f"{API_KEY[:30]}...".encode())
+    assert build_secret_set(API_KEY).find_leaks("here", f"...{API_KEY[-30:]}".encode())
 
 
 def test_what_is_public_of_a_token() -> None:
-    assert not heard(JWT).found("here", JWT.rpartition(".")[0].encode())
+    assert not build_secret_set(JWT).find_leaks("here", JWT.rpartition(".")[0].encode())
 
 
 def test_a_line_of_a_private_key() -> None:
-    assert heard(flow_key()[0]).found("here", flow_key()[0].splitlines()[7].encode())
-    assert not heard(flow_key()[0]).found("here", b"-----BEGIN PRIVATE KEY-----")
+    assert build_secret_set(build_flow_key()[0]).find_leaks(
+        "here", build_flow_key()[0].splitlines()[7].encode()
+    )
+    assert not build_secret_set(build_flow_key()[0]).find_leaks(
+        "here", b"-----BEGIN PRIVATE KEY-----"
+    )
 
 
 #: Where each statement leaves the text that is bound to it, beside PostgreSQL's log.
-STATEMENTS = {
+PLANTING_STATEMENTS = {
     "INSERT INTO planted VALUES ($1)": "table public.planted",
     "INSERT INTO packed VALUES (convert_to($1, 'UTF8'))": "bytea public.packed.content",
     "INSERT INTO messenger.planted VALUES (jsonb_build_object('a', $1::text))": (
@@ -85,52 +91,61 @@ STATEMENTS = {
 
 
 async def test_in_the_database(database_url: str) -> None:
-    async with places.every_statement_logged(database_url) as log:
+    async with places.log_all_statements(database_url) as log:
         connection = await asyncpg.connect(database_url)
         try:
             await connection.execute("CREATE TABLE planted (text text)")
             await connection.execute("CREATE TABLE packed (content bytea)")
             await connection.execute("CREATE TABLE messenger.planted (content jsonb)")
-            for secret in KINDS:
+            for secret in SECRETS:
                 written = {}
-                for statement in STATEMENTS:
+                for statement in PLANTING_STATEMENTS:
                     start = log.stat().st_size
                     with contextlib.suppress(asyncpg.DivisionByZeroError):
                         await connection.execute(statement, secret)
-                    written[statement] = places.written_since(log, start)
-                assert all(named(heard(secret), [place]) for place in written.values()), secret
-                looked_at = await places.database(database_url)
-                assert named(heard(secret), looked_at) >= set(STATEMENTS.values()) - {""}
+                    written[statement] = places.read_log_since(log, start)
+                assert all(
+                    list_leak_sources(build_secret_set(secret), [place])
+                    for place in written.values()
+                ), secret
+                looked_at = await places.read_database(database_url)
+                assert list_leak_sources(build_secret_set(secret), looked_at) >= set(
+                    PLANTING_STATEMENTS.values()
+                ) - {""}
             quoted = await connection.fetchval("SELECT quote_literal($1::text)", PASSWORD)
             await connection.execute(f"ALTER TABLE planted ALTER text SET DEFAULT {quoted}")
-            assert "the schema" in named(heard(PASSWORD), await places.database(database_url))
+            assert "the schema" in list_leak_sources(
+                build_secret_set(PASSWORD), await places.read_database(database_url)
+            )
         finally:
             await connection.close()
 
 
-def named(register: Register, looked_at: list[Place]) -> set[str]:
+def list_leak_sources(register: SecretSet, looked_at: list[Source]) -> set[str]:
     return {
-        found.place
+        found.source
         for place in looked_at
-        for found in register.found(place.name, place.data, digits=place.digits)
+        for found in register.find_leaks(place.name, place.data, digits=place.search_short_secrets)
     }
 
 
-@pytest.mark.parametrize("secret", KINDS)
+@pytest.mark.parametrize("secret", SECRETS)
 def test_in_a_file(tmp_path: Path, secret: str) -> None:
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "behind.txt").write_text(f"it is {secret}\n")
-    assert named(heard(secret), [*places.files(tmp_path)]) == {"file left/behind.txt"}
+    assert list_leak_sources(build_secret_set(secret), [*places.read_files(tmp_path)]) == {
+        "file left/behind.txt"
+    }
 
 
-@pytest.mark.parametrize("name", exceptions.FILES)
+@pytest.mark.parametrize("name", exceptions.ALLOWED_IN_FILES)
 def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
     with pytest.raises(AssertionError, match="open to others"):
-        list(places.files(tmp_path))
+        list(places.read_files(tmp_path))
     (tmp_path / name).chmod(0o600)
-    assert list(places.files(tmp_path)) == []
+    assert list(places.read_files(tmp_path)) == []
 
 
 async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
@@ -148,17 +163,19 @@ async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         assert await process.stdout.readline() == b"here\n"
-        looked_at = list(places.processes())
+        looked_at = list(places.read_processes())
     finally:
         process.kill()
         await process.communicate()
-    (place,) = named(heard(PASSWORD), looked_at)
+    (place,) = list_leak_sources(build_secret_set(PASSWORD), looked_at)
     assert place.startswith("command line of")
-    assert named(heard(API_KEY), looked_at) == {"environment of tapgate.gateway"}
-    assert named(heard(JWT), looked_at) == set(), "that one is allowed"
+    assert list_leak_sources(build_secret_set(API_KEY), looked_at) == {
+        "environment of tapgate.gateway"
+    }
+    assert list_leak_sources(build_secret_set(JWT), looked_at) == set(), "that one is allowed"
 
 
-def answering(**shown: str) -> httpx2.AsyncClient:
+def build_echo_client(**shown: str) -> httpx2.AsyncClient:
     """Something that answers everything with the same, also in a header."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -168,8 +185,8 @@ def answering(**shown: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://gateway")
 
 
-def sung(ear: Ear) -> bool:
-    return bool(ear.register.found("answers", b"\n".join(ear.answers)))
+def has_leak(ear: TrafficRecorder) -> bool:
+    return bool(ear.secrets.find_leaks("answers", b"\n".join(ear.responses)))
 
 
 @pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
@@ -177,26 +194,26 @@ def sung(ear: Ear) -> bool:
 @pytest.mark.parametrize("path", ["/wrong", "/right"])
 async def test_what_was_sent_comes_back(field: str, shown: str, path: str) -> None:
     secret = "4826" if field.endswith("pin") else API_KEY
-    with overheard() as ear:
-        async with answering(**{shown: f"{secret} is wrong"}) as client:
+    with record_traffic() as ear:
+        async with build_echo_client(**{shown: f"{secret} is wrong"}) as client:
             await client.post(path, json={"data": [{field: secret}]})
-        assert sung(ear)
+        assert has_leak(ear)
 
 
 async def test_a_credential_comes_back() -> None:
-    with overheard() as ear:
-        async with answering(message=API_KEY) as client:
+    with record_traffic() as ear:
+        async with build_echo_client(message=API_KEY) as client:
             await client.get("/", headers={"Authorization": f"Bearer {API_KEY}"})
-        assert sung(ear)
+        assert has_leak(ear)
 
 
 async def test_a_secret_is_shown_once_and_in_its_place_only() -> None:
     async def shown(*paths: str) -> bool:
-        with overheard() as ear:
-            async with answering(key=API_KEY) as client:
+        with record_traffic() as ear:
+            async with build_echo_client(key=API_KEY) as client:
                 for path in paths:
                     await client.post(path, json={})
-            return sung(ear)
+            return has_leak(ear)
 
     assert not await shown("/api/v1/admin/api-keys")
     assert await shown("/api/v1/admin/api-keys", "/api/v1/admin/api-keys")
@@ -205,18 +222,18 @@ async def test_a_secret_is_shown_once_and_in_its_place_only() -> None:
 
 async def test_nobody_listens_any_more() -> None:
     before = httpx2.AsyncClient.send, httpx2.Client.send
-    with overheard():
+    with record_traffic():
         assert httpx2.AsyncClient.send != before[0]
     assert (httpx2.AsyncClient.send, httpx2.Client.send) == before
 
 
 async def test_the_watch_fails_what_it_finds(database_url: str) -> None:
     with pytest.raises(AssertionError, match="a secret in logs"):
-        async with watched(database_url) as watch:
-            watch.knows("a secret", API_KEY)
-            watch.look_into("logs", f"key={API_KEY}")
+        async with detect_leaks(database_url) as watch:
+            watch.add_secret("a secret", API_KEY)
+            watch.add_source("logs", f"key={API_KEY}")
     with pytest.raises(AssertionError, match="a new_pin in replies"):
-        async with watched(database_url) as watch:
-            watch.knows("a new_pin", "4826")
-            watch.knows("a token", API_KEY)
-            watch.look_for_pins("replies", f"{API_KEY} 4826")
+        async with detect_leaks(database_url) as watch:
+            watch.add_secret("a new_pin", "4826")
+            watch.add_secret("a token", API_KEY)
+            watch.add_pin_source("replies", f"{API_KEY} 4826")

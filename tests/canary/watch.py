@@ -5,80 +5,82 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from canary import places
-from canary.overhearing import Ear, overheard
-from canary.places import Place
-from canary.register import Found, Register
+from canary.overhearing import TrafficRecorder, record_traffic
+from canary.places import Source
+from canary.register import Leak, SecretSet
 from tapgate.settings import Settings
 
 
-class Watch:
-    def __init__(self, ear: Ear, database_url: str) -> None:
-        self._ear = ear
+class LeakDetector:
+    def __init__(self, ear: TrafficRecorder, database_url: str) -> None:
+        self._recorder = ear
         self._database_url = database_url
-        self._places: list[Place] = []
-        self._told: list[Place] = []
+        self._sources: list[Source] = []
+        self._pin_sources: list[Source] = []
         self._folders: list[Path] = []
 
     @property
-    def register(self) -> Register:
-        return self._ear.register
+    def secrets(self) -> SecretSet:
+        return self._recorder.secrets
 
-    def knows(self, what: str, value: str | None) -> None:
+    def add_secret(self, what: str, value: str | None) -> None:
         """A secret that no client ever sends, such as the key of the installation."""
-        self.register.learn(what, value)
+        self.secrets.add(what, value)
 
-    def knows_those_of(self, settings: Settings) -> None:
+    def add_settings_secrets(self, settings: Settings) -> None:
         """Of the installation."""
-        self.knows("the JWT secret", settings.jwt_secret)
-        self.knows("the secret key", settings.secret_key)
+        self.add_secret("the JWT secret", settings.jwt_secret)
+        self.add_secret("the secret key", settings.secret_key)
         for name, secret in settings.service_secrets.items():
-            self.knows(f"the service secret of the {name}", secret)
+            self.add_secret(f"the service secret of the {name}", secret)
 
-    def look_into(self, name: str, text: str | bytes) -> None:
-        self._places.append(Place(name, text.encode() if isinstance(text, str) else text))
+    def add_source(self, name: str, text: str | bytes) -> None:
+        self._sources.append(Source(name, text.encode() if isinstance(text, str) else text))
 
-    def look_for_pins(self, name: str, text: str) -> None:
+    def add_pin_source(self, name: str, text: str) -> None:
         """Where people are told codes and get forms."""
-        self._told.append(Place(name, text.encode()))
+        self._pin_sources.append(Source(name, text.encode()))
 
-    def look_at_processes(self) -> None:
+    def add_processes(self) -> None:
         """While they run."""
-        self._places += places.processes()
+        self._sources += places.read_processes()
 
-    def look_through(self, folder: Path) -> None:
+    def add_folder(self, folder: Path) -> None:
         """In the end, when all is written."""
         self._folders.append(folder)
 
-    async def found(self) -> list[Found]:
-        looked_at = [*self._places, *await places.database(self._database_url)]
-        looked_at.append(Place("answers", b"\n".join(self._ear.answers)))
+    async def find_leaks(self) -> list[Leak]:
+        looked_at = [*self._sources, *await places.read_database(self._database_url)]
+        looked_at.append(Source("answers", b"\n".join(self._recorder.responses)))
         for folder in self._folders:
-            looked_at += places.files(folder)
-        return _in_all(self.register, looked_at) + _in_all(self.register.only("pin"), self._told)
+            looked_at += places.read_files(folder)
+        return _search_sources(self.secrets, looked_at) + _search_sources(
+            self.secrets.filter_by_suffix("pin"), self._pin_sources
+        )
 
 
 @contextlib.asynccontextmanager
-async def watched(database_url: str) -> AsyncIterator[Watch]:
+async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
     """In the end no secret that was heard is anywhere but where it belongs."""
-    with overheard() as ear:
-        watch = Watch(ear, database_url)
-        async with places.every_statement_logged(database_url) as log:
+    with record_traffic() as ear:
+        watch = LeakDetector(ear, database_url)
+        async with places.log_all_statements(database_url) as log:
             start = log.stat().st_size
             yield watch
-            found = await watch.found()
-        found += _in_all(watch.register, [places.written_since(log, start)])
-    assert not found, told(found)
+            found = await watch.find_leaks()
+        found += _search_sources(watch.secrets, [places.read_log_since(log, start)])
+    assert not found, format_leaks(found)
 
 
-def _in_all(register: Register, looked_at: Iterable[Place]) -> list[Found]:
+def _search_sources(register: SecretSet, looked_at: Iterable[Source]) -> list[Leak]:
     return [
         found
         for place in looked_at
-        for found in register.found(place.name, place.data, digits=place.digits)
+        for found in register.find_leaks(place.name, place.data, digits=place.search_short_secrets)
     ]
 
 
-def told(found: list[Found]) -> str:
+def format_leaks(found: list[Leak]) -> str:
     """One line for each place and kind."""
-    first = {(one.place, one.what): one.around for one in reversed(found)}
+    first = {(one.source, one.kind): one.context for one in reversed(found)}
     return "\n".join(f"{what} in {place}: {around!r}" for (place, what), around in first.items())

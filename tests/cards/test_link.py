@@ -9,32 +9,32 @@ from typing import Any
 import httpx2
 import pytest
 
-from cards.stage import (
+from cards.builders import (
+    CARDS_URL,
     CHILD_PIN,
-    URL,
-    card,
-    child_body,
-    link,
-    link_to_child,
-    listen,
-    new_card,
-    refusal,
-    told,
+    build_child_link,
+    create_card,
+    get_card,
+    link_card,
+    link_child_card,
+    list_events,
+    parse_error,
+    subscribe_to_events,
 )
+from harness import PIN, WRONG_PIN, Harness
 from tapgate import ids, money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
-from world import PIN, WRONG_PIN, World
 
-FIELDS = (
+CARD_FIELDS = (
     "serial mac_address type status status_reason subscriber_id holder_name parent_subscriber_id "
     "daily_limit spent_today currency expires_at linked_at created_at updated_at"
 ).split()
 
 
-async def pay(world: World, serial: str, amount: str, pin: str) -> Outcome:
+async def pay_by_card(world: Harness, serial: str, amount: str, pin: str) -> Outcome:
     """A payment with a card, to another subscriber."""
-    receiver = ids.decode(ids.SUBSCRIBER, (await world.subscriber())["id"]) or 0
+    receiver = ids.decode(ids.SUBSCRIBER, (await world.create_subscriber())["id"]) or 0
     return await world.services.ledger.submit(
         Command(
             type=chart.TRANSFER_P2P,
@@ -48,19 +48,19 @@ async def pay(world: World, serial: str, amount: str, pin: str) -> Outcome:
     )
 
 
-async def test_a_linked_card_is_its_subscribers(world: World) -> None:
-    holder = await world.subscriber(balance="500.00")
-    serial = await new_card(world, uid="04:A2:B3:C4:D5:E6:F7")
-    before = await card(world, serial)
-    assert list(before) == FIELDS
+async def test_a_linked_card_is_its_subscribers(world: Harness) -> None:
+    holder = await world.create_subscriber(balance="500.00")
+    serial = await create_card(world, uid="04:A2:B3:C4:D5:E6:F7")
+    before = await get_card(world, serial)
+    assert list(before) == CARD_FIELDS
     assert {field for field, value in before.items() if value is not None} == {
         "serial", "mac_address", "status", "currency", "created_at", "updated_at",
     }  # fmt: skip
-    answer = await link(world, serial, holder["id"])
+    answer = await link_card(world, serial, holder["id"])
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "message", "card"]
     record = answer.json()["card"]
-    assert record == await card(world, serial)
+    assert record == await get_card(world, serial)
     assert record["linked_at"] == record["updated_at"] > record["created_at"]
     assert record == before | {
         "type": "PARENT",
@@ -70,69 +70,71 @@ async def test_a_linked_card_is_its_subscribers(world: World) -> None:
         "linked_at": record["linked_at"],
         "updated_at": record["updated_at"],
     }
-    (await pay(world, serial, "10.00", PIN)).require_accepted()
-    answer = await world.client.get(f"/api/v1/subscribers/{holder['id']}", auth=world.service())
+    (await pay_by_card(world, serial, "10.00", PIN)).require_accepted()
+    answer = await world.client.get(
+        f"/api/v1/subscribers/{holder['id']}", auth=world.get_service_auth()
+    )
     assert answer.json()["cards_count"] == 1
 
 
-async def test_a_child_card_has_a_pin_and_a_limit_of_its_own(world: World) -> None:
-    holder = await world.subscriber(balance="500.00")
-    serial = await new_card(world)
-    answer = await link_to_child(world, serial, holder["id"], child_relationship="son")
+async def test_a_child_card_has_a_pin_and_a_limit_of_its_own(world: Harness) -> None:
+    holder = await world.create_subscriber(balance="500.00")
+    serial = await create_card(world)
+    answer = await link_child_card(world, serial, holder["id"], child_relationship="son")
     assert answer.status_code == 201
     assert list(answer.json()) == ["success", "message", "card"]
     record = answer.json()["card"]
-    assert record == await card(world, serial)
+    assert record == await get_card(world, serial)
     assert (record["type"], record["status"]) == ("CHILD", "ACTIVE")
     assert record["subscriber_id"] == record["parent_subscriber_id"] == holder["id"]
     assert record["holder_name"] == "Ibrahim Kamara"
     assert (record["daily_limit"], record["spent_today"]) == ("100.00", "0.00")
-    assert (await pay(world, serial, "10.00", PIN)).code == "INVALID_PIN"
-    (await pay(world, serial, "40.00", CHILD_PIN)).require_accepted()
-    assert (await pay(world, serial, "60.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
-    assert (await card(world, serial))["spent_today"] == "40.00"
-    world.forward(days=1)
-    assert (await card(world, serial))["spent_today"] == "0.00"
+    assert (await pay_by_card(world, serial, "10.00", PIN)).code == "INVALID_PIN"
+    (await pay_by_card(world, serial, "40.00", CHILD_PIN)).require_accepted()
+    assert (await pay_by_card(world, serial, "60.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
+    assert (await get_card(world, serial))["spent_today"] == "40.00"
+    world.advance_clock(days=1)
+    assert (await get_card(world, serial))["spent_today"] == "0.00"
     assert not re.search(rf"\b{CHILD_PIN}\b", answer.text), "alone, and not within an id"
 
 
-async def test_a_parents_name_follows_its_subscriber(world: World) -> None:
-    holder = await world.subscriber()
-    own, childs = await new_card(world), await new_card(world)
-    await link(world, own, holder["id"])
-    await link_to_child(world, childs, holder["id"])
+async def test_a_parents_name_follows_its_subscriber(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    own, childs = await create_card(world), await create_card(world)
+    await link_card(world, own, holder["id"])
+    await link_child_card(world, childs, holder["id"])
     await world.client.put(
         f"/api/v1/subscribers/{holder['id']}",
         json={"last_name": "Sesay"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
-    assert (await card(world, own))["holder_name"] == "Aminata Sesay"
-    assert (await card(world, childs))["holder_name"] == "Ibrahim Kamara"
+    assert (await get_card(world, own))["holder_name"] == "Aminata Sesay"
+    assert (await get_card(world, childs))["holder_name"] == "Ibrahim Kamara"
 
 
-async def test_a_subscriber_may_have_several_cards(world: World) -> None:
-    holder = await world.subscriber()
+async def test_a_subscriber_may_have_several_cards(world: Harness) -> None:
+    holder = await world.create_subscriber()
     for _ in range(6):
-        assert (await link(world, await new_card(world), holder["id"])).status_code == 200
+        assert (await link_card(world, await create_card(world), holder["id"])).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["link", "child"])
-async def test_what_is_unknown_is_not_found(world: World, verb: str) -> None:
-    holder = await world.subscriber()
-    serial = await new_card(world)
-    linking = link if verb == "link" else link_to_child
+async def test_what_is_unknown_is_not_found(world: Harness, verb: str) -> None:
+    holder = await world.create_subscriber()
+    serial = await create_card(world)
+    linking = link_card if verb == "link" else link_child_card
     for unknown in ("sub_0000000000000", "sub_", "x", serial):
         answer = await linking(world, serial, unknown)
-        assert refusal(answer) == (404, "SUBSCRIBER_NOT_FOUND")
+        assert parse_error(answer) == (404, "SUBSCRIBER_NOT_FOUND")
     answer = await linking(world, "NEW-NOT-THERE", holder["id"])
-    assert refusal(answer) == (404, "CARD_NOT_FOUND")
+    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
 
 
-async def in_state(world: World, state: str) -> str:
+async def create_unlinkable_card(world: Harness, state: str) -> str:
     """A card that cannot be linked."""
     if state == "EXPIRED":
-        return await new_card(world, expires_at=world.services.clock())
-    return await world.card((await world.subscriber())["id"], status=state)
+        return await create_card(world, expires_at=world.services.clock())
+    return await world.create_card((await world.create_subscriber())["id"], status=state)
 
 
 @pytest.mark.parametrize(
@@ -145,69 +147,72 @@ async def in_state(world: World, state: str) -> str:
     ],
 )
 async def test_only_new_cards_can_be_linked(
-    world: World, state: str, expected: tuple[int, str]
+    world: Harness, state: str, expected: tuple[int, str]
 ) -> None:
-    holder = await world.subscriber()
-    serial = await in_state(world, state)
-    before = await card(world, serial)
+    holder = await world.create_subscriber()
+    serial = await create_unlinkable_card(world, state)
+    before = await get_card(world, serial)
     assert before["status"] == state
-    assert refusal(await link(world, serial, holder["id"])) == expected
-    assert refusal(await link_to_child(world, serial, holder["id"])) == expected
-    assert await card(world, serial) == before
+    assert parse_error(await link_card(world, serial, holder["id"])) == expected
+    assert parse_error(await link_child_card(world, serial, holder["id"])) == expected
+    assert await get_card(world, serial) == before
 
 
-async def test_blocked_and_closed_subscribers_get_no_card(world: World) -> None:
-    serial, admin = await new_card(world), await world.admin()
+async def test_blocked_and_closed_subscribers_get_no_card(world: Harness) -> None:
+    serial, admin = await create_card(world), await world.create_admin()
     for verb, expected in (
         ("block", (403, "SUBSCRIBER_BLOCKED")),
         ("close", (409, "NOT_CLOSABLE")),
     ):
-        holder = await world.subscriber()
+        holder = await world.create_subscriber()
         url = f"/api/v1/subscribers/{holder['id']}/{verb}"
         await world.client.post(url, json={"reason": "r"}, auth=admin)
-        assert refusal(await link(world, serial, holder["id"])) == expected
-        assert refusal(await link_to_child(world, serial, holder["id"])) == expected
-    assert (await card(world, serial))["status"] == "UNASSIGNED"
+        assert parse_error(await link_card(world, serial, holder["id"])) == expected
+        assert parse_error(await link_child_card(world, serial, holder["id"])) == expected
+    assert (await get_card(world, serial))["status"] == "UNASSIGNED"
 
 
-async def test_wrong_pins_count_and_are_told_before_the_state(world: World) -> None:
-    holder = await world.subscriber()
-    taken = await in_state(world, "ACTIVE")
-    for remaining, linking in ((2, link), (1, None), (0, link)):
+async def test_wrong_pins_count_and_are_told_before_the_state(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    taken = await create_unlinkable_card(world, "ACTIVE")
+    for remaining, linking in ((2, link_card), (1, None), (0, link_card)):
         answer = await (
             linking(world, taken, holder["id"], pin=WRONG_PIN)
             if linking
-            else link_to_child(world, taken, holder["id"], parent_pin=WRONG_PIN)
+            else link_child_card(world, taken, holder["id"], parent_pin=WRONG_PIN)
         )
-        assert refusal(answer) == (400, "INVALID_PIN")
+        assert parse_error(answer) == (400, "INVALID_PIN")
         assert answer.json()["details"] == {"attempts_remaining": remaining}
     for answer in (
-        await link(world, taken, holder["id"]),
-        await link_to_child(world, taken, holder["id"]),
+        await link_card(world, taken, holder["id"]),
+        await link_child_card(world, taken, holder["id"]),
     ):
-        assert refusal(answer) == (403, "ACCOUNT_LOCKED")
+        assert parse_error(answer) == (403, "ACCOUNT_LOCKED")
         assert answer.json()["details"]["locked_until"].endswith("Z")
-    entries = await world.audit(holder["id"], "subscriber.pin_verified")
+    entries = await world.list_audit_entries(holder["id"], "subscriber.pin_verified")
     assert [entry["reason"] for entry in entries] == ["INVALID_PIN"] * 3 + ["ACCOUNT_LOCKED"] * 2
 
 
-async def test_a_right_pin_resets_the_count_even_when_the_card_is_refused(world: World) -> None:
-    holder = await world.subscriber()
-    taken = await in_state(world, "ACTIVE")
+async def test_a_right_pin_resets_the_count_even_when_the_card_is_refused(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    taken = await create_unlinkable_card(world, "ACTIVE")
     for _ in range(2):
-        await link(world, taken, holder["id"], pin=WRONG_PIN)
-        await link(world, taken, holder["id"], pin=WRONG_PIN)
-        assert refusal(await link(world, taken, holder["id"])) == (409, "CARD_ALREADY_LINKED")
+        await link_card(world, taken, holder["id"], pin=WRONG_PIN)
+        await link_card(world, taken, holder["id"], pin=WRONG_PIN)
+        assert parse_error(await link_card(world, taken, holder["id"])) == (
+            409,
+            "CARD_ALREADY_LINKED",
+        )
 
 
-async def test_parallel_tries_do_not_outrun_the_lock(world: World) -> None:
-    holder = await world.subscriber()
-    serial = await new_card(world)
-    caller = await world.admin()
+async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    serial = await create_card(world)
+    caller = await world.create_admin()
     answers = await asyncio.gather(
-        *(link(world, serial, holder["id"], pin=WRONG_PIN) for _ in range(10)),
+        *(link_card(world, serial, holder["id"], pin=WRONG_PIN) for _ in range(10)),
         *(
-            link_to_child(world, serial, holder["id"], caller=caller, parent_pin=WRONG_PIN)
+            link_child_card(world, serial, holder["id"], caller=caller, parent_pin=WRONG_PIN)
             for _ in range(10)
         ),
     )
@@ -215,74 +220,80 @@ async def test_parallel_tries_do_not_outrun_the_lock(world: World) -> None:
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_one_of_many_gets_the_card(world: World) -> None:
-    holders = [await world.subscriber() for _ in range(8)]
-    serial, caller = await new_card(world), await world.admin()
+async def test_one_of_many_gets_the_card(world: Harness) -> None:
+    holders = [await world.create_subscriber() for _ in range(8)]
+    serial, caller = await create_card(world), await world.create_admin()
     answers = await asyncio.gather(
-        *(link(world, serial, holder["id"]) for holder in holders),
-        *(link_to_child(world, serial, holder["id"], caller=caller) for holder in holders),
+        *(link_card(world, serial, holder["id"]) for holder in holders),
+        *(link_child_card(world, serial, holder["id"], caller=caller) for holder in holders),
     )
     winners = [answer for answer in answers if answer.status_code in (200, 201)]
-    assert [answer.json()["card"] for answer in winners] == [await card(world, serial)]
-    assert Counter(refusal(answer) for answer in answers if answer not in winners) == {
+    assert [answer.json()["card"] for answer in winners] == [await get_card(world, serial)]
+    assert Counter(parse_error(answer) for answer in answers if answer not in winners) == {
         (409, "CARD_ALREADY_LINKED"): 15
     }
 
 
-async def test_the_category_says_how_many_child_cards(world: World) -> None:
-    admin = await world.admin()
+async def test_the_category_says_how_many_child_cards(world: Harness) -> None:
+    admin = await world.create_admin()
     for category, allowed in (("standard", 4), ("vip", 10), ("corporate", 12)):
-        holder = await world.subscriber(category=category)
-        await link(world, await new_card(world), holder["id"])
+        holder = await world.create_subscriber(category=category)
+        await link_card(world, await create_card(world), holder["id"])
         for _ in range(allowed):
-            answer = await link_to_child(world, await new_card(world), holder["id"], caller=admin)
+            answer = await link_child_card(
+                world, await create_card(world), holder["id"], caller=admin
+            )
             assert answer.status_code == 201
-        answer = await link_to_child(world, await new_card(world), holder["id"], caller=admin)
+        answer = await link_child_card(world, await create_card(world), holder["id"], caller=admin)
         if category == "corporate":
             assert answer.status_code == 201
         else:
-            assert refusal(answer) == (400, "MAX_CHILD_CARDS")
+            assert parse_error(answer) == (400, "MAX_CHILD_CARDS")
 
 
-async def test_parallel_child_cards_do_not_outrun_the_maximum(world: World) -> None:
-    holder, admin = await world.subscriber(), await world.admin()
-    serials = [await new_card(world) for _ in range(12)]
+async def test_parallel_child_cards_do_not_outrun_the_maximum(world: Harness) -> None:
+    holder, admin = await world.create_subscriber(), await world.create_admin()
+    serials = [await create_card(world) for _ in range(12)]
     answers = await asyncio.gather(
-        *(link_to_child(world, serial, holder["id"], caller=admin) for serial in serials)
+        *(link_child_card(world, serial, holder["id"], caller=admin) for serial in serials)
     )
     assert Counter(answer.status_code for answer in answers) == {201: 4, 400: 8}
 
 
-async def test_cards_that_are_gone_for_good_make_room_for_another(world: World) -> None:
-    holder, admin = await world.subscriber(), await world.admin()
+async def test_cards_that_are_gone_for_good_make_room_for_another(world: Harness) -> None:
+    holder, admin = await world.create_subscriber(), await world.create_admin()
     expired = world.services.clock() + timedelta(hours=1)
-    serials = [await new_card(world), await new_card(world, expires_at=expired)]
-    serials += [await new_card(world) for _ in range(5)]
+    serials = [await create_card(world), await create_card(world, expires_at=expired)]
+    serials += [await create_card(world) for _ in range(5)]
     for serial in serials[:4]:
-        await link_to_child(world, serial, holder["id"], caller=admin)
+        await link_child_card(world, serial, holder["id"], caller=admin)
     for position, gone in ((4, "lost"), (5, "expired"), (6, "blocked")):
         if gone == "expired":
-            world.forward(hours=2)
+            world.advance_clock(hours=2)
         else:
             reason = "lost" if gone == "lost" else "fraud"
-            url = f"{URL}/{serials[0 if gone == 'lost' else 2]}/block"
+            url = f"{CARDS_URL}/{serials[0 if gone == 'lost' else 2]}/block"
             answer = await world.client.post(url, json={"reason": reason}, auth=admin)
             assert answer.status_code == 200
-        answer = await link_to_child(world, serials[position], holder["id"], caller=admin)
+        answer = await link_child_card(world, serials[position], holder["id"], caller=admin)
         assert answer.status_code == (400 if gone == "blocked" else 201), gone
 
 
-async def test_weak_child_pins_are_refused_where_that_is_wanted(world: World) -> None:
-    holder, serial = await world.subscriber(), await new_card(world)
-    answer = await link_to_child(world, serial, holder["id"], child_pin="1234")
+async def test_weak_child_pins_are_refused_where_that_is_wanted(world: Harness) -> None:
+    holder, serial = await world.create_subscriber(), await create_card(world)
+    answer = await link_child_card(world, serial, holder["id"], child_pin="1234")
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["child_pin"]
-    answer = await link_to_child(world, serial, holder["id"])
+    answer = await link_child_card(world, serial, holder["id"])
     assert answer.status_code == 201
 
 
-async def test_bodies_are_checked(world: World) -> None:
-    holder, serial, admin = await world.subscriber(), await new_card(world), await world.admin()
+async def test_bodies_are_checked(world: Harness) -> None:
+    holder, serial, admin = (
+        await world.create_subscriber(),
+        await create_card(world),
+        await world.create_admin(),
+    )
     wrong: list[tuple[str, Any, int]] = [
         ("card_serial", "no serial", 422),
         ("parent_pin", "12", 422),
@@ -294,26 +305,30 @@ async def test_bodies_are_checked(world: World) -> None:
         ("parent_subscriber_id", None, 400),
     ]
     for field, value, status in wrong:
-        body = child_body(serial, holder["id"], **{field: value})
-        answer = await world.client.post(f"{URL}/child", json=body, auth=admin)
+        body = build_child_link(serial, holder["id"], **{field: value})
+        answer = await world.client.post(f"{CARDS_URL}/child", json=body, auth=admin)
         assert answer.status_code == status, field
         assert list(answer.json()["details"]["fields"]) == [field]
     for field in ("subscriber_id", "card_serial", "pin"):
         body = {"subscriber_id": holder["id"], "card_serial": serial, "pin": PIN}
         del body[field]
-        answer = await world.client.post(f"{URL}/link", json=body, auth=admin)
+        answer = await world.client.post(f"{CARDS_URL}/link", json=body, auth=admin)
         assert answer.status_code == 400
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_a_link_is_written_down_and_told(world: World) -> None:
-    holder = await world.subscriber()
-    own, childs, admin = await new_card(world), await new_card(world), await world.admin("S")
-    await listen(world)
-    first = (await link(world, own, holder["id"], caller=admin)).json()["card"]
-    second = (await link_to_child(world, childs, holder["id"], caller=admin)).json()["card"]
-    assert await told(world) == [("card.linked", first), ("card.linked", second)]
-    (entry,) = await world.audit(own, "card.linked")
+async def test_a_link_is_written_down_and_told(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    own, childs, admin = (
+        await create_card(world),
+        await create_card(world),
+        await world.create_admin("S"),
+    )
+    await subscribe_to_events(world)
+    first = (await link_card(world, own, holder["id"], caller=admin)).json()["card"]
+    second = (await link_child_card(world, childs, holder["id"], caller=admin)).json()["card"]
+    assert await list_events(world) == [("card.linked", first), ("card.linked", second)]
+    (entry,) = await world.list_audit_entries(own, "card.linked")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "type": [None, "PARENT"],
@@ -322,15 +337,15 @@ async def test_a_link_is_written_down_and_told(world: World) -> None:
         "holder_name": [None, "Aminata Kamara"],
         "linked_at": [None, first["linked_at"]],
     }
-    (entry,) = await world.audit(childs, "card.linked")
+    (entry,) = await world.list_audit_entries(childs, "card.linked")
     assert entry["changes"]["daily_limit"] == [None, "100.00"]
 
 
-async def test_restricted_subscribers_are_closed_to_those_who_link(world: World) -> None:
-    holder, serial = await world.restricted_subscriber(), await new_card(world)
-    for caller in (await world.api_key("cards:write"), await world.admin()):
-        answer: httpx2.Response = await link(world, serial, holder["id"], caller=caller)
-        assert refusal(answer) == (403, "OTP_REQUIRED")
-        answer = await link_to_child(world, serial, holder["id"], caller=caller)
-        assert refusal(answer) == (403, "OTP_REQUIRED")
-    assert (await link(world, serial, holder["id"])).status_code == 200
+async def test_restricted_subscribers_are_closed_to_those_who_link(world: Harness) -> None:
+    holder, serial = await world.create_restricted_subscriber(), await create_card(world)
+    for caller in (await world.create_api_key("cards:write"), await world.create_admin()):
+        answer: httpx2.Response = await link_card(world, serial, holder["id"], caller=caller)
+        assert parse_error(answer) == (403, "OTP_REQUIRED")
+        answer = await link_child_card(world, serial, holder["id"], caller=caller)
+        assert parse_error(answer) == (403, "OTP_REQUIRED")
+    assert (await link_card(world, serial, holder["id"])).status_code == 200

@@ -7,30 +7,30 @@ import httpx2
 import msgspec
 import pytest
 
-from cards.stage import URL, card, new_card
+from cards.builders import CARDS_URL, create_card, get_card
+from harness import Harness
 from tapgate.cards import upload as cards_upload
 from tapgate.cards.uids import parse_uid
 from tapgate.cards.upload import LOCK_KEY
 from tapgate.clock import get_platform_day
-from world import World
 
 HEADER = "Serial No.,MAC Address\n"
-WITH_EXPIRY = "Serial No.,MAC Address,Expiry Date\n"
+HEADER_WITH_EXPIRY = "Serial No.,MAC Address,Expiry Date\n"
 
 
-async def upload(
-    world: World, file: str | bytes, *, caller: Any = None, content_type: str = "text/csv"
+async def upload_csv(
+    world: Harness, file: str | bytes, *, caller: Any = None, content_type: str = "text/csv"
 ) -> httpx2.Response:
     return await world.client.post(
-        f"{URL}/upload-csv",
+        f"{CARDS_URL}/upload-csv",
         content=file,
         headers={"Content-Type": content_type},
-        auth=caller or await world.admin(),
+        auth=caller or await world.create_admin(),
     )
 
 
-async def result(world: World, file: str | bytes) -> dict[str, Any]:
-    answer = await upload(world, file)
+async def upload_and_get_result(world: Harness, file: str | bytes) -> dict[str, Any]:
+    answer = await upload_csv(world, file)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
     assert list(body) == ["success", "message", "total", "created", "skipped", "errors"]
@@ -38,17 +38,17 @@ async def result(world: World, file: str | bytes) -> dict[str, Any]:
     return body
 
 
-async def error(world: World, line: str, *, header: str = HEADER) -> str:
+async def upload_and_get_error(world: Harness, line: str, *, header: str = HEADER) -> str:
     """Why one line is refused."""
-    (problem,) = (await result(world, header + line))["errors"]
+    (problem,) = (await upload_and_get_result(world, header + line))["errors"]
     assert problem["row"] == 2
     sentence: str = problem["error"]
     return sentence
 
 
-async def test_rows_become_cards(world: World) -> None:
-    file = f"{WITH_EXPIRY}UP-1,04:a2:b3:c4:d5:e6:f7,2090-01-31\nUP-2,,\n"
-    assert await result(world, file) == {
+async def test_rows_become_cards(world: Harness) -> None:
+    file = f"{HEADER_WITH_EXPIRY}UP-1,04:a2:b3:c4:d5:e6:f7,2090-01-31\nUP-2,,\n"
+    assert await upload_and_get_result(world, file) == {
         "success": True,
         "message": "Cards uploaded",
         "total": 2,
@@ -56,27 +56,27 @@ async def test_rows_become_cards(world: World) -> None:
         "skipped": 0,
         "errors": [],
     }
-    record = await card(world, "UP-1")
+    record = await get_card(world, "UP-1")
     assert record["mac_address"] == "04:A2:B3:C4:D5:E6:F7"
     assert record["expires_at"] == "2090-01-31T23:59:59.999Z"
     assert record["status"] == "UNASSIGNED"
     assert record["created_at"] == record["updated_at"]
-    record = await card(world, "UP-2")
+    record = await get_card(world, "UP-2")
     assert (record["mac_address"], record["expires_at"], record["type"]) == (None, None, None)
 
 
-async def test_a_form_with_a_file_will_do(world: World) -> None:
-    admin = await world.admin()
+async def test_a_form_with_a_file_will_do(world: Harness) -> None:
+    admin = await world.create_admin()
     files = {
         "note": (None, "first batch"),
         "file": ("cards.csv", f"{HEADER}UP-1,\nUP-2,\n", "text/csv"),
     }
-    answer = await world.client.post(f"{URL}/upload-csv", files=files, auth=admin)
+    answer = await world.client.post(f"{CARDS_URL}/upload-csv", files=files, auth=admin)
     assert (answer.status_code, answer.json()["created"]) == (200, 2)
 
 
-async def test_bad_forms_are_refused(world: World) -> None:
-    admin = await world.admin()
+async def test_bad_forms_are_refused(world: Harness) -> None:
+    admin = await world.create_admin()
     part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n' + HEADER + "UP-1,\r\n"
     form = "multipart/form-data; boundary=b"
     for content_type, body, field in [
@@ -94,24 +94,24 @@ async def test_bad_forms_are_refused(world: World) -> None:
         ("multipart/form-data; boundary=é", "--b--", "body"),
     ]:
         answer = await world.client.post(
-            f"{URL}/upload-csv",
+            f"{CARDS_URL}/upload-csv",
             content=body,
             headers={b"Content-Type": content_type.encode("latin-1")},
             auth=admin,
         )
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), body
         assert list(answer.json()["details"]["fields"]) == [field], body
-    assert (await world.client.get(URL, auth=admin)).json()["data"] == []
+    assert (await world.client.get(CARDS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_the_header_is_read_forgivingly_and_required(world: World) -> None:
+async def test_the_header_is_read_forgivingly_and_required(world: Harness) -> None:
     for good in (
         "\ufeffSerial No.,MAC Address\n",
         " serial no. , MAC ADDRESS ,expiry date\r\n",
         '"Serial No.","MAC Address"\r',
         "Serial No.,MAC Address",
     ):
-        assert (await result(world, good))["total"] == 0
+        assert (await upload_and_get_result(world, good))["total"] == 0
     for bad in (
         "",
         "\n" + HEADER,
@@ -124,7 +124,7 @@ async def test_the_header_is_read_forgivingly_and_required(world: World) -> None
         "UP-1,04:A2:B3:C4\n",
         "{}",
     ):
-        answer = await upload(world, f"{bad}UP-1,\n" if bad.endswith("\n") else bad)
+        answer = await upload_csv(world, f"{bad}UP-1,\n" if bad.endswith("\n") else bad)
         assert answer.status_code == 422, bad
         assert list(answer.json()["details"]["fields"]) == ["file"]
 
@@ -139,34 +139,34 @@ async def test_the_header_is_read_forgivingly_and_required(world: World) -> None
         HEADER + "U" * 200_000 + ",\n",
     ],
 )
-async def test_a_file_that_is_no_csv_is_refused_whole(world: World, file: str | bytes) -> None:
-    answer = await upload(world, file)
+async def test_a_file_that_is_no_csv_is_refused_whole(world: Harness, file: str | bytes) -> None:
+    answer = await upload_csv(world, file)
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["file"]
     assert "UP-" not in answer.text
-    answer = await world.client.get(URL, auth=world.service())
+    answer = await world.client.get(CARDS_URL, auth=world.get_service_auth())
     assert answer.json()["data"] == []
 
 
-async def test_quotes_blank_lines_and_line_ends(world: World) -> None:
+async def test_quotes_blank_lines_and_line_ends(world: Harness) -> None:
     file = (
         f'{HEADER.strip()}\r\n\r\n"UP-1","04:A2:B3:C4"\r\n   \r\n,\r\n UP-2 , 04-A2-B3-C5 ,\r\n'
         '"UP\n-3",\r\nUP-4,bad\r\nUP-5'
     )
-    outcome = await result(world, file)
+    outcome = await upload_and_get_result(world, file)
     assert (outcome["created"], outcome["total"]) == (3, 5)
     assert [(problem["row"], problem["serial"]) for problem in outcome["errors"]] == [
         (7, "UP-3"),
         (9, "UP-4"),
     ]
-    assert (await card(world, "UP-2"))["mac_address"] == "04:A2:B3:C5"
-    assert (await card(world, "UP-5"))["mac_address"] is None
+    assert (await get_card(world, "UP-2"))["mac_address"] == "04:A2:B3:C5"
+    assert (await get_card(world, "UP-5"))["mac_address"] is None
 
 
-async def test_good_rows_are_kept_when_others_are_bad(world: World) -> None:
-    await new_card(world, serial="HERE-1", uid="DE:AD:BE:EF")
+async def test_good_rows_are_kept_when_others_are_bad(world: Harness) -> None:
+    await create_card(world, serial="HERE-1", uid="DE:AD:BE:EF")
     today = get_platform_day(world.services.clock(), world.services.settings.timezone)
-    file = WITH_EXPIRY + "\n".join(
+    file = HEADER_WITH_EXPIRY + "\n".join(
         [
             "UP-1,04:A2:B3:C4,",
             "no serial,,",
@@ -183,7 +183,7 @@ async def test_good_rows_are_kept_when_others_are_bad(world: World) -> None:
             "UP-10,,,,",
         ]
     )
-    outcome = await result(world, file)
+    outcome = await upload_and_get_result(world, file)
     assert (outcome["created"], outcome["skipped"]) == (3, 1)
     assert [(one["row"], one["serial"], one["error"]) for one in outcome["errors"]] == [
         (3, "no serial", "Serial No. must be 1 to 32 letters, digits or dashes"),
@@ -196,15 +196,15 @@ async def test_good_rows_are_kept_when_others_are_bad(world: World) -> None:
         (12, "UP-9", "The row has more fields than the header"),
         (13, "", "Serial No. must be 1 to 32 letters, digits or dashes"),
     ]
-    answer = await world.client.get(URL, auth=world.service())
+    answer = await world.client.get(CARDS_URL, auth=world.get_service_auth())
     assert [record["serial"] for record in answer.json()["data"]] == [
         "UP-10", "UP-8", "UP-1", "HERE-1",
     ]  # fmt: skip
-    assert (await card(world, "HERE-1"))["mac_address"] == "DE:AD:BE:EF"
+    assert (await get_card(world, "HERE-1"))["mac_address"] == "DE:AD:BE:EF"
 
 
-async def test_a_row_that_is_refused_takes_nothing(world: World) -> None:
-    outcome = await result(world, f"{HEADER}UP-1,bad\nUP-1,04:A2:B3:C4\n")
+async def test_a_row_that_is_refused_takes_nothing(world: Harness) -> None:
+    outcome = await upload_and_get_result(world, f"{HEADER}UP-1,bad\nUP-1,04:A2:B3:C4\n")
     assert (outcome["created"], len(outcome["errors"])) == (1, 1)
 
 
@@ -236,25 +236,27 @@ async def test_uids_in_every_spelling() -> None:
         assert parse_uid(wrong) is None, wrong
 
 
-async def test_a_random_uid_is_only_one_of_four_octets(world: World) -> None:
-    assert "random" in await error(world, "UP-1,08A1B2C3")
-    assert (await result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
-    assert "octets" in await error(world, "UP-2,08A1B2")
+async def test_a_random_uid_is_only_one_of_four_octets(world: Harness) -> None:
+    assert "random" in await upload_and_get_error(world, "UP-1,08A1B2C3")
+    assert (await upload_and_get_result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
+    assert "octets" in await upload_and_get_error(world, "UP-2,08A1B2")
 
 
-async def test_expiry_is_the_end_of_the_day_where_the_platform_is(world: World) -> None:
+async def test_expiry_is_the_end_of_the_day_where_the_platform_is(world: Harness) -> None:
     services = world.services
     zone = type(services.settings.timezone)("Asia/Tokyo")
     services.settings = msgspec.structs.replace(services.settings, timezone=zone)
-    await result(world, f"{WITH_EXPIRY}UP-1,,2090-06-30\n")
-    assert (await card(world, "UP-1"))["expires_at"] == "2090-06-30T14:59:59.999Z"
+    await upload_and_get_result(world, f"{HEADER_WITH_EXPIRY}UP-1,,2090-06-30\n")
+    assert (await get_card(world, "UP-1"))["expires_at"] == "2090-06-30T14:59:59.999Z"
     for last in ("9999-12-31", "10000-01-01", "0001-01-01"):
-        assert "Expiry Date" in await error(world, f"UP-2,,{last}", header=WITH_EXPIRY)
+        assert "Expiry Date" in await upload_and_get_error(
+            world, f"UP-2,,{last}", header=HEADER_WITH_EXPIRY
+        )
 
 
-async def test_a_bad_serial_is_shown_cut_and_nothing_else_is_repeated(world: World) -> None:
+async def test_a_bad_serial_is_shown_cut_and_nothing_else_is_repeated(world: Harness) -> None:
     strange = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
-    answer = await upload(world, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
+    answer = await upload_csv(world, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
     first, second = answer.json()["errors"]
     assert first["serial"] == "=cmd|' /C calc'!A0[31mxxxxxxxxxx"
     assert len(first["serial"]) == 32
@@ -262,20 +264,20 @@ async def test_a_bad_serial_is_shown_cut_and_nothing_else_is_repeated(world: Wor
     assert "sEcReT" not in answer.text
 
 
-async def test_the_same_file_again_changes_nothing(world: World) -> None:
+async def test_the_same_file_again_changes_nothing(world: Harness) -> None:
     file = HEADER + "".join(f"UP-{n},04A2B3{n:02X}\n" for n in range(20))
-    assert (await result(world, file))["created"] == 20
-    before = (await world.client.get(URL, auth=world.service())).json()
-    outcome = await result(world, file)
+    assert (await upload_and_get_result(world, file))["created"] == 20
+    before = (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json()
+    outcome = await upload_and_get_result(world, file)
     assert (outcome["total"], outcome["created"], outcome["skipped"]) == (20, 0, 20)
-    assert (await world.client.get(URL, auth=world.service())).json() == before
+    assert (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json() == before
 
 
-async def test_parallel_uploads_make_each_card_once(world: World) -> None:
-    admin = await world.admin()
+async def test_parallel_uploads_make_each_card_once(world: Harness) -> None:
+    admin = await world.create_admin()
     lines = [f"UP-{n},04A2B3{n:02X}\n" for n in range(100)]
     files = [HEADER + "".join(order) for order in (lines, lines[::-1], lines[50:] + lines[:50])]
-    answers = await asyncio.gather(*(upload(world, file, caller=admin) for file in files * 2))
+    answers = await asyncio.gather(*(upload_csv(world, file, caller=admin) for file in files * 2))
     bodies = [answer.json() for answer in answers]
     assert sum(body["created"] for body in bodies) == 100
     assert sum(body["skipped"] for body in bodies) == 500
@@ -284,44 +286,44 @@ async def test_parallel_uploads_make_each_card_once(world: World) -> None:
     assert count == 100
 
 
-async def test_parallel_uploads_that_want_the_same_uids(world: World) -> None:
-    admin = await world.admin()
+async def test_parallel_uploads_that_want_the_same_uids(world: Harness) -> None:
+    admin = await world.create_admin()
     files = [
         HEADER + "".join(f"{name}-{n},04A2B3{n * step % 101:02X}\n" for n in range(1, 101))
         for name, step in (("A", 1), ("B", 100))
     ]
-    answers = await asyncio.gather(*(upload(world, file, caller=admin) for file in files))
+    answers = await asyncio.gather(*(upload_csv(world, file, caller=admin) for file in files))
     assert sorted(answer.json()["created"] for answer in answers) == [0, 100]
 
 
-async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world: World) -> None:
-    admin = await world.admin()
-    record = await world.subscriber()
+async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world: Harness) -> None:
+    admin = await world.create_admin()
+    record = await world.create_subscriber()
     async with world.services.database.transaction() as another:
         await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
-            asyncio.create_task(upload(world, f"{HEADER}W-{number},\n", caller=admin))
+            asyncio.create_task(upload_csv(world, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
         ]
         await asyncio.sleep(0.5)
         url = f"/api/v1/subscribers/{record['id']}"
-        assert (await world.client.get(url, auth=world.service())).status_code == 200
+        assert (await world.client.get(url, auth=world.get_service_auth())).status_code == 200
     assert [answer.json()["created"] for answer in await asyncio.gather(*uploads)] == [1] * 12
 
 
 async def test_an_upload_does_not_wait_for_ever(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
     async with world.services.database.transaction() as another:
         await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
-        answer = await upload(world, f"{HEADER}W-1,\n")
+        answer = await upload_csv(world, f"{HEADER}W-1,\n")
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 
 
-async def test_ten_thousand_rows_and_no_more(world: World) -> None:
+async def test_ten_thousand_rows_and_no_more(world: Harness) -> None:
     lines = [f"BULK-{n:05d},{n:014X},2090-01-31\n" for n in range(10_000)]
-    assert await result(world, WITH_EXPIRY + "".join(lines)) == {
+    assert await upload_and_get_result(world, HEADER_WITH_EXPIRY + "".join(lines)) == {
         "success": True,
         "message": "Cards uploaded",
         "total": 10_000,
@@ -335,31 +337,31 @@ async def test_ten_thousand_rows_and_no_more(world: World) -> None:
     )
     assert row is not None
     assert tuple(row) == (10_000, 10_000, 1, "BULK-00000", "BULK-09999")
-    assert (await card(world, "BULK-07777"))["mac_address"] == parse_uid(f"{7777:014X}")
-    outcome = await result(world, WITH_EXPIRY + "".join(lines))
+    assert (await get_card(world, "BULK-07777"))["mac_address"] == parse_uid(f"{7777:014X}")
+    outcome = await upload_and_get_result(world, HEADER_WITH_EXPIRY + "".join(lines))
     assert (outcome["created"], outcome["skipped"]) == (0, 10_000)
-    answer = await upload(world, WITH_EXPIRY + "".join(lines) + "BULK-10000,,\n")
+    answer = await upload_csv(world, HEADER_WITH_EXPIRY + "".join(lines) + "BULK-10000,,\n")
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["file"]
 
 
-async def test_ten_thousand_bad_rows(world: World) -> None:
-    outcome = await result(world, HEADER + "bad serial,\n" * 10_000)
+async def test_ten_thousand_bad_rows(world: Harness) -> None:
+    outcome = await upload_and_get_result(world, HEADER + "bad serial,\n" * 10_000)
     assert len(outcome["errors"]) == 10_000
     assert outcome["errors"][-1]["row"] == 10_001
 
 
-async def test_more_than_eight_mebibytes_are_refused(world: World) -> None:
+async def test_more_than_eight_mebibytes_are_refused(world: Harness) -> None:
     lines = (b" " * 1023 + b"\n") * 8 * 1024
-    answer = await upload(world, HEADER.encode() + lines)
+    answer = await upload_csv(world, HEADER.encode() + lines)
     assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
-    answer = await upload(world, HEADER.encode() + lines[len(HEADER) :])
+    answer = await upload_csv(world, HEADER.encode() + lines[len(HEADER) :])
     assert answer.status_code == 200
 
 
-async def test_an_upload_is_written_down_once(world: World) -> None:
-    admin = await world.admin()
-    await upload(world, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
+async def test_an_upload_is_written_down_once(world: Harness) -> None:
+    admin = await world.create_admin()
+    await upload_csv(world, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
     rows = await world.services.database.fetch(
         "SELECT actor, resource_id, changes FROM audit_entries WHERE event = 'card.uploaded'"
     )

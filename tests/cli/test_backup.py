@@ -15,18 +15,18 @@ from typing import Any
 import asyncpg
 import pytest
 
-from gateway.running import ADMIN, TAPGATE, gateway, started
-from journeys.lines import connected
-from store.test_backup import files_in, is_empty, quiet, rows
-from store.test_unauthenticated import FIXTURE
+from gateway.processes import ADMIN, TAPGATE_EXECUTABLE, run_gateway, start_tapgate
+from harness import Harness
+from journeys.clients import open_client
+from store.test_backup import fetch_rows, is_empty, list_files, wait_until_idle
+from store.test_legacy_backup import LEGACY_BACKUP
 from tapgate.edge.services import Services
 from tapgate.ledger.verify import CLAIMS
-from world import World
 
-_NOBODY = 65534
+_NOBODY_UID = 65534
 
 
-async def tapgate(
+async def run_tapgate(
     data: Path,
     *words: str | Path,
     url: str = "",
@@ -46,7 +46,7 @@ async def tapgate(
         sizes = (limit, limit)
         more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
     process = await asyncio.create_subprocess_exec(
-        TAPGATE,
+        TAPGATE_EXECUTABLE,
         *words,
         cwd=cwd,
         env=environ | {"TAPGATE_DATA_DIR": str(data), "TAPGATE_DATABASE_URL": url} | variables,
@@ -65,8 +65,8 @@ def ordinary_user(folder: Path, data_dir: Path) -> int | None:
     """Who is not root, and owns the folder; None if the tests are run by such a one."""
     if os.geteuid() != 0:
         return None
-    subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", folder], check=True)
-    return _NOBODY
+    subprocess.run(["chown", "-R", f"{_NOBODY_UID}:{_NOBODY_UID}", folder], check=True)
+    return _NOBODY_UID
 
 
 async def test_a_stopped_installation_of_an_ordinary_user(
@@ -74,15 +74,15 @@ async def test_a_stopped_installation_of_an_ordinary_user(
 ) -> None:
     uid = ordinary_user
     path, new = folder / "file.backup", folder / "new"
-    assert (await tapgate(data_dir, "migrate", uid=uid))[0] == 0
-    status, output, complaint = await tapgate(data_dir, "backup", path, uid=uid)
+    assert (await run_tapgate(data_dir, "migrate", uid=uid))[0] == 0
+    status, output, complaint = await run_tapgate(data_dir, "backup", path, uid=uid)
     assert (status, complaint) == (0, "")
     assert re.match(
         rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\.", output
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
-    status, _, complaint = await tapgate(new, "restore", path, uid=uid)
+    status, _, complaint = await run_tapgate(new, "restore", path, uid=uid)
     assert status == 1
     assert f"tapgate: {path} cannot be restored: it was made with the secret key" in complaint
     assert complaint.count("\n") == 1
@@ -90,7 +90,7 @@ async def test_a_stopped_installation_of_an_ordinary_user(
     await asyncio.to_thread(shutil.copy, secrets, new / "secrets.json")
     if uid is not None:
         os.chown(new / "secrets.json", uid, uid)
-    status, output, complaint = await tapgate(new, "restore", path, uid=uid)
+    status, output, complaint = await run_tapgate(new, "restore", path, uid=uid)
     assert (status, complaint) == (0, "")
     assert b"BROKEN" not in output
 
@@ -102,25 +102,25 @@ async def test_a_running_installation(folder: Path, cluster: Path) -> None:
         place.mkdir()
         copy = ["cp", "-a", cluster, place / "gateway"]
         await asyncio.to_thread(subprocess.run, copy, check=True)
-    async with started(here, "", workers=1, demo="small"):
-        status, output, complaint = await tapgate(here / "gateway", "backup", cwd=folder)
+    async with start_tapgate(here, "", workers=1, demo="small"):
+        status, output, complaint = await run_tapgate(here / "gateway", "backup", cwd=folder)
         assert (status, complaint) == (0, "")
-        [path] = [folder / name for name in files_in(folder) if name.endswith(".backup")]
+        [path] = [folder / name for name in list_files(folder) if name.endswith(".backup")]
         assert f"Saved {path.name}: ".encode() in output
         secrets = here / "gateway" / "secrets.json"
         assert f"Not in it: {secrets}, which holds the secret key".encode() in output
         held = re.findall(r'"(\w{40,})"', secrets.read_text())
         assert not any(secret.encode() in path.read_bytes() for secret in held)
         # Neither over what is there, nor into a folder in use, nor without its key.
-        refused = await tapgate(here / "gateway", "restore", path)
+        refused = await run_tapgate(here / "gateway", "restore", path)
         assert refused[2].startswith("tapgate: another Tapgate is already running on ")
-        refused = await tapgate(here / "gateway", "backup", path)
+        refused = await run_tapgate(here / "gateway", "backup", path)
         assert refused[2] == f"tapgate: {path} exists already; --force replaces it\n"
-        refused = await tapgate(there / "gateway", "restore", path)
+        refused = await run_tapgate(there / "gateway", "restore", path)
         assert refused[0] == 1
         assert "put the secrets.json that was kept into the data folder" in refused[2]
     shutil.copy(secrets, there / "gateway" / "secrets.json")
-    status, output, complaint = await tapgate(there / "gateway", "restore", path)
+    status, output, complaint = await run_tapgate(there / "gateway", "restore", path)
     assert (status, complaint) == (0, "")
     assert output.count(b"\nholds ") == len(CLAIMS) + 1
     assert b"API keys and signing keys that were" in output
@@ -129,8 +129,8 @@ async def test_a_running_installation(folder: Path, cluster: Path) -> None:
     )
     assert pay is not None
     async with (
-        gateway(there, "", workers=1) as address,
-        connected(address) as client,
+        run_gateway(there, "", workers=1) as address,
+        open_client(address) as client,
     ):
         paid = await client.post(
             "/api/v1/wallet/transfer-p2p",
@@ -147,13 +147,13 @@ async def test_a_running_installation(folder: Path, cluster: Path) -> None:
 
 async def test_to_standard_output(services: Services, empty_url: str, folder: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    status, output, complaint = await tapgate(data, "backup", "-", url=url)
+    status, output, complaint = await run_tapgate(data, "backup", "-", url=url)
     assert status == 0
     assert complaint.startswith("Saved the backup: ")
     assert f"Saved the backup: {len(output) / 1_000_000:.1f} MB" in complaint
     assert output.startswith(b"tapgate-backup 2\n")
     (folder / "backup").write_bytes(output)
-    status, _, complaint = await tapgate(data, "restore", folder / "backup", url=empty_url)
+    status, _, complaint = await run_tapgate(data, "restore", folder / "backup", url=empty_url)
     assert (status, complaint) == (0, "")
 
 
@@ -165,7 +165,7 @@ async def test_an_interrupted_backup_is_no_file(
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
         """While it waits for a table, having written some of the file."""
-        while not await rows(
+        while not await fetch_rows(
             url,
             """SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
                WHERE NOT granted AND locktype = 'relation' AND datname = current_database()""",
@@ -176,17 +176,17 @@ async def test_an_interrupted_backup_is_no_file(
 
     async with services.database.transaction() as tx:
         await tx.execute("LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
-        status, _, complaint = await tapgate(
+        status, _, complaint = await run_tapgate(
             data, "backup", folder / "backup", url=url, then=interrupt
         )
     assert not (folder / "backup").exists()
     if number != signal.SIGKILL:
         assert (status, complaint) == (130, "Interrupted: nothing was saved.\n")
-        assert files_in(folder) == []
+        assert list_files(folder) == []
 
 
 #: Creating an index waits for the holder of the lock once the tables are filled.
-_BEFORE_THE_INDEXES = """
+_PAUSE_BEFORE_INDEXES_SQL = """
     CREATE SCHEMA held;
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql
         AS $$ BEGIN
@@ -202,17 +202,17 @@ _BEFORE_THE_INDEXES = """
 
 
 async def test_a_killed_restore_is_nothing_and_can_be_repeated(
-    world: World, empty_url: str, folder: Path
+    world: Harness, empty_url: str, folder: Path
 ) -> None:
     services = world.services
-    await world.subscriber(balance="100.00")
+    await world.create_subscriber(balance="100.00")
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = folder / "backup"
-    assert (await tapgate(data, "backup", path, url=url))[0] == 0
+    assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
         """When tables have been filled but not all is done."""
-        while not await rows(
+        while not await fetch_rows(
             empty_url,
             """SELECT FROM pg_stat_activity
                WHERE datname = current_database()
@@ -224,14 +224,16 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
 
     holder = await asyncpg.connect(empty_url)
     try:
-        await holder.execute(_BEFORE_THE_INDEXES)
-        status, _, complaint = await tapgate(data, "restore", path, url=empty_url, then=interrupt)
+        await holder.execute(_PAUSE_BEFORE_INDEXES_SQL)
+        status, _, complaint = await run_tapgate(
+            data, "restore", path, url=empty_url, then=interrupt
+        )
     finally:
         await holder.close()
     assert (status, complaint) == (-signal.SIGKILL, "")
-    await quiet(empty_url)
+    await wait_until_idle(empty_url)
     assert await is_empty(empty_url)
-    status, output, _ = await tapgate(data, "restore", path, url=empty_url)
+    status, output, _ = await run_tapgate(data, "restore", path, url=empty_url)
     assert status == 0
     assert b"Restored 1 transactions and 1 entries" in output
 
@@ -239,12 +241,12 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
 async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = folder / "backup"
-    status, _, complaint = await tapgate(data, "backup", path, url=url, limit=2_000)
+    status, _, complaint = await run_tapgate(data, "backup", path, url=url, limit=2_000)
     assert (status, complaint) == (1, f"tapgate: {path} cannot be written: File too large\n")
-    assert files_in(folder) == []
+    assert list_files(folder) == []
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        status, _, complaint = await tapgate(data, "backup", "-", url=url, to=full)
+        status, _, complaint = await run_tapgate(data, "backup", "-", url=url, to=full)
     finally:
         os.close(full)
     reason = "standard output cannot be written: No space left on device"
@@ -255,24 +257,24 @@ async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -
     data, path = services.settings.data_dir, folder / "backup"
     for content in (b"", b"something else", b"PGDMP and then nothing", b"tapgate-backup 2\n"):
         path.write_bytes(content)
-        status, _, complaint = await tapgate(data, "restore", path)
+        status, _, complaint = await run_tapgate(data, "restore", path)
         assert status == 1
         assert complaint.startswith(f"tapgate: {path} cannot be restored: it is ")
         assert complaint.count("\n") == 1
-    status, _, complaint = await tapgate(data, "restore", folder / "none")
+    status, _, complaint = await run_tapgate(data, "restore", folder / "none")
     assert complaint == f"tapgate: {folder / 'none'} cannot be read: No such file or directory\n"
 
 
 async def test_the_first_format_needs_a_flag(folder: Path, empty_url: str) -> None:
     key = {"TAPGATE_SECRET_KEY": "the-secret-key-of-the-backup-fixture"}
-    status, _, complaint = await tapgate(folder, "restore", FIXTURE, url=empty_url, **key)
+    status, _, complaint = await run_tapgate(folder, "restore", LEGACY_BACKUP, url=empty_url, **key)
     assert status == 1
     assert "cannot be restored: it is of the first format, which is not authenticated" in complaint
     assert "--unauthenticated" in complaint
     assert complaint.count("\n") == 1
     assert await is_empty(empty_url)
-    status, output, complaint = await tapgate(
-        folder, "restore", "--unauthenticated", FIXTURE, url=empty_url, **key
+    status, output, complaint = await run_tapgate(
+        folder, "restore", "--unauthenticated", LEGACY_BACKUP, url=empty_url, **key
     )
     assert status == 0
     assert complaint.startswith("Warning: this backup is not authenticated.")
@@ -285,21 +287,23 @@ async def test_the_flag_does_not_weaken_what_is_authenticated(
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = folder / "backup"
-    assert (await tapgate(data, "backup", path, url=url))[0] == 0
+    assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
     path.write_bytes(path.read_bytes()[:-1])
-    status, _, complaint = await tapgate(data, "restore", "--unauthenticated", path, url=empty_url)
+    status, _, complaint = await run_tapgate(
+        data, "restore", "--unauthenticated", path, url=empty_url
+    )
     assert status == 1
     assert "it is damaged, incomplete or was altered" in complaint
     assert await is_empty(empty_url)
 
 
 async def test_broken_books_are_restored_as_they_were_and_told(
-    services: Services, world: World, empty_url: str, folder: Path
+    services: Services, world: Harness, empty_url: str, folder: Path
 ) -> None:
-    await world.subscriber(balance="100.00")
+    await world.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     data, url = services.settings.data_dir, str(services.settings.database_url)
-    await tapgate(data, "backup", folder / "backup", url=url)
-    status, output, _ = await tapgate(data, "restore", folder / "backup", url=empty_url)
+    await run_tapgate(data, "backup", folder / "backup", url=url)
+    status, output, _ = await run_tapgate(data, "restore", folder / "backup", url=empty_url)
     assert status == 1
     assert b"BROKEN every balance is the sum of its entries" in output

@@ -12,14 +12,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli.pretend_messenger import HANG_UP, Answer, answered, pretend_messenger, refused
-from cli.terminal import OnTerminal, on_terminal
-from gateway.running import free_port
+from cli.fake_messenger import (
+    DROP_CONNECTION,
+    FakeResponse,
+    build_error,
+    build_reply,
+    run_fake_messenger,
+)
+from cli.terminal import TerminalSession, run_on_terminal
+from gateway.processes import free_port
 from tapgate.cli import app
 from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.demo.examples import save_examples
 
-TAPGATE = str(Path(sys.executable).with_name("tapgate"))
+TAPGATE_EXECUTABLE = str(Path(sys.executable).with_name("tapgate"))
 PHONE = "+23276000009"
 MENU = "*Menu*\n1. Balance\n2. Send money\n3. Change PIN\nReply with a number."
 PNG = b"\x89PNG\r\n\x1a\n and the rest"
@@ -37,12 +43,12 @@ def environ(folder: Path) -> dict[str, str]:
     return kept | {"TAPGATE_DATA_DIR": str(folder / "data"), "TERM": "xterm-256color"}
 
 
-def chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
+def run_chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
     """Without a process of its own, which takes longer."""
     return CliRunner().invoke(app, ["chat", *words], input=typed, env=environ)
 
 
-def text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
+def build_text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
     return {
         "event": "message",
         "from": phone,
@@ -53,18 +59,18 @@ def text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
 
 
 def test_once_says_one_thing(environ: dict[str, str]) -> None:
-    with pretend_messenger(answered("You have *5.00 SLE*.")) as messenger:
+    with run_fake_messenger(build_reply("You have *5.00 SLE*.")) as messenger:
         told = ("--once", " balance ", "--phone", "+232 76 000-009")
-        ended = chat(environ, *told, "--url", f"{messenger.url}/")
+        ended = run_chat(environ, *told, "--url", f"{messenger.url}/")
     assert (ended.exit_code, ended.stdout) == (0, "You have *5.00 SLE*.\n")
-    assert messenger.bodies == [text_body("balance")]
+    assert messenger.bodies == [build_text_body("balance")]
     assert messenger.tokens == [None]
 
 
 def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
-    with pretend_messenger(answered(MENU), answered("Été à Bô: 5.00 SLE")) as messenger:
+    with run_fake_messenger(build_reply(MENU), build_reply("Été à Bô: 5.00 SLE")) as messenger:
         ended = subprocess.run(
-            [TAPGATE, "chat", "--phone", PHONE],
+            [TAPGATE_EXECUTABLE, "chat", "--phone", PHONE],
             input=b"menu\n\n  \nsolde \xc3\xa9t\xc3\xa9 \xff",
             env=environ | {"TAPGATE_MESSENGER_URL": messenger.url},
             capture_output=True,
@@ -73,25 +79,28 @@ def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
         )
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert ended.stdout.decode() == f"{MENU}\n\nÉté à Bô: 5.00 SLE\n"
-    assert messenger.bodies == [text_body("menu"), text_body("solde été \N{REPLACEMENT CHARACTER}")]
+    assert messenger.bodies == [
+        build_text_body("menu"),
+        build_text_body("solde été \N{REPLACEMENT CHARACTER}"),
+    ]
 
 
 def test_another_may_speak_and_the_rest_is_not_sent(environ: dict[str, str]) -> None:
     typed = "menu\n/phone +23276000002\nmenu\n/help\n/quit\nbalance\n"
-    with pretend_messenger(answered("one"), answered("two")) as messenger:
-        ended = chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+    with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
+        ended = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
     assert (ended.exit_code, ended.stdout) == (0, "one\n\ntwo\n")
     assert "/image FILE" in ended.stderr
     assert [body["phoneE164"] for body in messenger.bodies] == [PHONE, "+23276000002"]
 
 
 def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Path) -> None:
-    with pretend_messenger(answered("one"), answered("two")) as messenger:
-        chat(environ, "--once", "menu", "--url", messenger.url)
+    with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
+        run_chat(environ, "--once", "menu", "--url", messenger.url)
         save_examples(
             folder / "data", ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"]
         )
-        chat(environ, "--once", "menu", "--url", messenger.url)
+        run_chat(environ, "--once", "menu", "--url", messenger.url)
     said_by = [body["from"] for body in messenger.bodies]
     assert said_by == ["+23276000001", "+23225000001"]
 
@@ -100,22 +109,22 @@ def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Pat
 def test_the_token_is_given(environ: dict[str, str], given: str) -> None:
     words = ["--token", "s3cret"] if given == "option" else []
     setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if given == "setting" else "other"}
-    with pretend_messenger(answered("one")) as messenger:
-        chat(environ | setting, "--once", "menu", "--url", messenger.url, *words)
+    with run_fake_messenger(build_reply("one")) as messenger:
+        run_chat(environ | setting, "--once", "menu", "--url", messenger.url, *words)
     assert messenger.tokens == ["Bearer s3cret"]
 
 
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        (refused(401, "unauthorized"), "the messenger wants its token: give it with --token"),
-        (refused(403, "forbidden"), "the messenger is not open here: in production it needs"),
-        (refused(429, "slow", retryAfter=17), "too many messages: wait 17 seconds"),
+        (build_error(401, "unauthorized"), "the messenger wants its token: give it with --token"),
+        (build_error(403, "forbidden"), "the messenger is not open here: in production it needs"),
+        (build_error(429, "slow", retryAfter=17), "too many messages: wait 17 seconds"),
         ((429, b"slow"), "too many messages: wait 60 seconds"),
-        (refused(500, "internal\nerror"), "the messenger failed (internal error): try again"),
+        (build_error(500, "internal\nerror"), "the messenger failed (internal error): try again"),
         ((502, b"<html>"), "the messenger failed (502): try again"),
         (
-            refused(400, "media.data is \x1b[2Jbad"),
+            build_error(400, "media.data is \x1b[2Jbad"),
             "the messenger refused it: media.data is [2Jbad",
         ),
         ((404, b"nothing here"), "what answers at http://127.0.0.1:"),
@@ -123,14 +132,17 @@ def test_the_token_is_given(environ: dict[str, str], given: str) -> None:
         ((200, b"<html>"), "what answers at http://127.0.0.1:"),
         ((200, b'{"answer": 5, "status": "success"}'), "what answers at http://127.0.0.1:"),
         ((200, b'{"answer": "\xff", "status": "success"}'), "what answers at http://127.0.0.1:"),
-        (HANG_UP, "the connection to the messenger broke: what you asked for may have been done"),
+        (
+            DROP_CONNECTION,
+            "the connection to the messenger broke: what you asked for may have been done",
+        ),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_ends_a_script(
-    environ: dict[str, str], answer: Answer, line: str
+    environ: dict[str, str], answer: FakeResponse, line: str
 ) -> None:
-    with pretend_messenger(answer, answered("never said")) as messenger:
-        ended = chat(environ, "--url", messenger.url, typed="send money\nyes\n")
+    with run_fake_messenger(answer, build_reply("never said")) as messenger:
+        ended = run_chat(environ, "--url", messenger.url, typed="send money\nyes\n")
     assert ended.exit_code == 1
     assert ended.output.startswith(f"tapgate: {line}")
     assert len(ended.output.splitlines()) == 1
@@ -140,7 +152,7 @@ def test_what_goes_wrong_is_one_line_and_ends_a_script(
 def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     ended = subprocess.run(
-        [TAPGATE, "chat", "--once", "menu", "--url", url],
+        [TAPGATE_EXECUTABLE, "chat", "--once", "menu", "--url", url],
         env=environ | {"HTTP_PROXY": "http://127.0.0.1:1"},
         capture_output=True,
         text=True,
@@ -170,8 +182,8 @@ def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
 def test_what_cannot_be_meant_is_not_sent(
     environ: dict[str, str], words: tuple[str, ...], line: str
 ) -> None:
-    with pretend_messenger() as messenger:
-        ended = chat(environ, "--url", messenger.url, "--once", "menu", *words)
+    with run_fake_messenger() as messenger:
+        ended = run_chat(environ, "--url", messenger.url, "--once", "menu", *words)
     assert ended.exit_code == 1
     assert ended.output.startswith(f"tapgate: {line}")
     assert messenger.bodies == []
@@ -183,9 +195,9 @@ def test_a_picture_is_sent(
 ) -> None:
     path = tmp_path / "my card.dat"  # its name says nothing
     path.write_bytes(content)
-    with pretend_messenger(answered("Thank you."), answered("Thanks.")) as messenger:
+    with run_fake_messenger(build_reply("Thank you."), build_reply("Thanks.")) as messenger:
         typed = f"/image '{path}'\n/image '{path}' id_front\n"
-        ended = chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+        ended = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
     assert (ended.exit_code, ended.stdout) == (0, "Thank you.\n\nThanks.\n")
     bare = {
         "event": "message",
@@ -214,10 +226,10 @@ def test_what_is_no_picture_is_not_sent(environ: dict[str, str], tmp_path: Path)
         "nowhere.png": "No such file or directory",
         ".": "is not a file",
     }
-    with pretend_messenger() as messenger:
+    with run_fake_messenger() as messenger:
         for name, complaint in expected.items():
             image = f"/image {tmp_path / name}"
-            ended = chat(environ, "--url", messenger.url, "--once", image)
+            ended = run_chat(environ, "--url", messenger.url, "--once", image)
             assert ended.exit_code == 1
             assert complaint in ended.output
     assert messenger.bodies == []
@@ -226,21 +238,21 @@ def test_what_is_no_picture_is_not_sent(environ: dict[str, str], tmp_path: Path)
 def test_the_largest_picture_is_sent(environ: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "large.png"
     path.write_bytes(PNG.ljust(5 * 1024 * 1024))
-    with pretend_messenger(answered("Thank you.")) as messenger:
-        ended = chat(environ, "--url", messenger.url, "--once", f"/image {path}")
+    with run_fake_messenger(build_reply("Thank you.")) as messenger:
+        ended = run_chat(environ, "--url", messenger.url, "--once", f"/image {path}")
     assert ended.exit_code == 0
     assert messenger.bodies[0]["media"]["size"] == 5 * 1024 * 1024
 
 
 @contextmanager
-def in_chat(environ: dict[str, str], url: str) -> Iterator[OnTerminal]:
-    with on_terminal([TAPGATE, "chat", "--url", url], environ) as terminal:
+def open_chat(environ: dict[str, str], url: str) -> Iterator[TerminalSession]:
+    with run_on_terminal([TAPGATE_EXECUTABLE, "chat", "--url", url], environ) as terminal:
         terminal.wait_for("/help.")
         terminal.wait_for("you> ")
         yield terminal
 
 
-def say(terminal: OnTerminal, text: str, prompt: str = "you> ") -> str:
+def send_text(terminal: TerminalSession, text: str, prompt: str = "you> ") -> str:
     """What is seen until the next prompt."""
     terminal.type(text + "\r")
     return terminal.wait_for(prompt)
@@ -248,60 +260,60 @@ def say(terminal: OnTerminal, text: str, prompt: str = "you> ") -> str:
 
 def test_a_pin_is_not_seen_and_not_remembered(environ: dict[str, str]) -> None:
     answers = (
-        answered("Send 50.00 SLE to Mohamed S.\nEnter your 4-digit PIN to confirm."),
-        refused(429, "slow down", retryAfter=3),
-        answered("Wrong PIN. 2 tries left, please type your PIN again."),
-        answered("Done. Your PIN was right."),
-        answered("What is that?"),
-        answered("Again?"),
+        build_reply("Send 50.00 SLE to Mohamed S.\nEnter your 4-digit PIN to confirm."),
+        build_error(429, "slow down", retryAfter=3),
+        build_reply("Wrong PIN. 2 tries left, please type your PIN again."),
+        build_reply("Done. Your PIN was right."),
+        build_reply("What is that?"),
+        build_reply("Again?"),
     )
-    with pretend_messenger(*answers) as messenger, in_chat(environ, messenger.url) as terminal:
+    with run_fake_messenger(*answers) as messenger, open_chat(environ, messenger.url) as terminal:
         hidden = "PIN (not shown): "
-        say(terminal, "send 50", hidden)
-        assert "wait 3 seconds" in say(terminal, "4826", hidden)
-        say(terminal, "4826", hidden)
-        assert "Done." in say(terminal, "4827")
-        assert "482" not in terminal.seen.replace(messenger.url, "")
-        say(terminal, "oh 4828")  # nobody asked for it, and it was seen
-        say(terminal, "\x1b[A")  # one up in the history
-        assert terminal.end_with("\x04") == 0
+        send_text(terminal, "send 50", hidden)
+        assert "wait 3 seconds" in send_text(terminal, "4826", hidden)
+        send_text(terminal, "4826", hidden)
+        assert "Done." in send_text(terminal, "4827")
+        assert "482" not in terminal.output.replace(messenger.url, "")
+        send_text(terminal, "oh 4828")  # nobody asked for it, and it was seen
+        send_text(terminal, "\x1b[A")  # one up in the history
+        assert terminal.press_and_wait("\x04") == 0
     assert messenger.texts == ["send 50", "4826", "4826", "4827", "oh 4828", "send 50"]
 
 
 def test_a_conversation_is_easy_to_read(environ: dict[str, str]) -> None:
     link = "http://127.0.0.1:8000/statements/" + "x" * 100
     answers = (
-        answered(MENU),
-        refused(500, "no\x1b[2J"),
-        answered(f"2 * 3 * 4\n{link}\x1b]0;x\x07"),
+        build_reply(MENU),
+        build_error(500, "no\x1b[2J"),
+        build_reply(f"2 * 3 * 4\n{link}\x1b]0;x\x07"),
     )
-    with pretend_messenger(*answers) as messenger, in_chat(environ, messenger.url) as terminal:
-        menu = say(terminal, "menu")
+    with run_fake_messenger(*answers) as messenger, open_chat(environ, messenger.url) as terminal:
+        menu = send_text(terminal, "menu")
         assert "messenger" in menu
         assert "\x1b[1mMenu\x1b[0m" in menu
         assert "2. Send money" in menu
-        assert "the messenger failed (no[2J): try again" in say(terminal, "balance")
-        assert "there is no /x" in say(terminal, "/x")
-        statement = say(terminal, "statement")
+        assert "the messenger failed (no[2J): try again" in send_text(terminal, "balance")
+        assert "there is no /x" in send_text(terminal, "/x")
+        statement = send_text(terminal, "statement")
         assert "2 * 3 * 4" in statement
         assert link in statement.replace("\r\n", "")
-        assert "\x1b[2J" not in terminal.seen
-        assert "\x1b]0;" not in terminal.seen
+        assert "\x1b[2J" not in terminal.output
+        assert "\x1b]0;" not in terminal.output
         terminal.type("half a sent")
         terminal.wait_for("half a sent")
-        assert terminal.end_with("\x03") == 0
-    assert "Traceback" not in terminal.seen
+        assert terminal.press_and_wait("\x03") == 0
+    assert "Traceback" not in terminal.output
 
 
 def test_ctrl_c_ends_it_also_while_a_pin_is_asked_for(environ: dict[str, str]) -> None:
     with (
-        pretend_messenger(answered("Your PIN?")) as messenger,
-        in_chat(environ, messenger.url) as terminal,
+        run_fake_messenger(build_reply("Your PIN?")) as messenger,
+        open_chat(environ, messenger.url) as terminal,
     ):
-        say(terminal, "send 50", "PIN (not shown): ")
+        send_text(terminal, "send 50", "PIN (not shown): ")
         terminal.type("48")
-        assert terminal.end_with("\x03") == 0
-    assert "48" not in terminal.seen.replace(messenger.url, "")
+        assert terminal.press_and_wait("\x03") == 0
+    assert "48" not in terminal.output.replace(messenger.url, "")
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,17 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from harness import BearerAuth, Harness
 from tapgate.edge.services import Services
-from world import Bearer, World
 
-TAPGATE = Path(sys.executable).with_name("tapgate")
+TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
-async def tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
+async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
     """Status, output and complaint of a command on the test's installation."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
-        TAPGATE,
+        TAPGATE_EXECUTABLE,
         *words,
         env=environ
         | {
@@ -33,9 +33,9 @@ async def tapgate(services: Services, *words: str) -> tuple[int | None, str, str
     return process.returncode, output.decode(), complaint.decode()
 
 
-async def test_verify_proves_the_books(services: Services, world: World) -> None:
-    await world.subscriber(balance="100.00")
-    status, output, _ = await tapgate(services, "verify")
+async def test_verify_proves_the_books(services: Services, world: Harness) -> None:
+    await world.create_subscriber(balance="100.00")
+    status, output, _ = await run_tapgate(services, "verify")
     assert status == 0
     assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
     assert "BROKEN" not in output
@@ -45,21 +45,21 @@ async def test_verify_proves_the_books(services: Services, world: World) -> None
 
 
 async def test_verify_proves_a_copy_that_cannot_be_written_to(
-    services: Services, world: World
+    services: Services, world: Harness
 ) -> None:
     name = await services.database.fetchval("SELECT current_database()")
     await services.database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    status, output, _ = await tapgate(services, "verify")
+    status, output, _ = await run_tapgate(services, "verify")
     assert (status, output.splitlines()[-1]) == (
         0,
         "Not recorded: the database must not be written to.",
     )
 
 
-async def test_verify_names_what_is_broken(services: Services, world: World) -> None:
-    await world.subscriber(balance="100.00")
+async def test_verify_names_what_is_broken(services: Services, world: Harness) -> None:
+    await world.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
-    status, output, _ = await tapgate(services, "verify")
+    status, output, _ = await run_tapgate(services, "verify")
     assert status == 1
     assert "BROKEN every balance is the sum of its entries\n      acc_" in output
     assert "balance 5, entries 10000" in output
@@ -68,20 +68,20 @@ async def test_verify_names_what_is_broken(services: Services, world: World) -> 
 
 
 async def test_keys_are_made_listed_and_deleted(
-    services: Services, world: World, client: httpx2.AsyncClient
+    services: Services, world: Harness, client: httpx2.AsyncClient
 ) -> None:
-    await world.admin()
+    await world.create_admin()
     make = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
-    status, key, complaint = await tapgate(services, *make)
+    status, key, complaint = await run_tapgate(services, *make)
     assert (status, complaint) == (0, "")
-    auth = Bearer(key.strip(), "")
+    auth = BearerAuth(key.strip(), "")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 200
-    _, listed, _ = await tapgate(services, "keys", "list")
+    _, listed, _ = await run_tapgate(services, "keys", "list")
     assert key.strip() not in listed
     key_id = next(word for word in listed.split() if word.startswith("key_"))
-    assert (await tapgate(services, "keys", "delete", key_id))[:2] == (0, "Deleted.\n")
+    assert (await run_tapgate(services, "keys", "delete", key_id))[:2] == (0, "Deleted.\n")
     assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 401
-    events = await world.audit(key_id, "api_key.created")
+    events = await world.list_audit_entries(key_id, "api_key.created")
     assert events[0]["actor"]["type"] == "system"
 
 
@@ -97,16 +97,16 @@ async def test_keys_are_made_listed_and_deleted(
     ],
 )
 async def test_what_is_wrong_is_one_line(
-    services: Services, world: World, words: tuple[str, ...], complaint: str
+    services: Services, world: Harness, words: tuple[str, ...], complaint: str
 ) -> None:
-    await world.admin()
-    status, output, said = await tapgate(services, *words)
+    await world.create_admin()
+    status, output, said = await run_tapgate(services, *words)
     assert (status, output) == (1, "")
     assert said.startswith(complaint)
     assert said.count("\n") == 1
 
 
-def headers_of(output: str) -> dict[str, str]:
+def parse_curl_headers(output: str) -> dict[str, str]:
     """What curl would make of the options."""
     words = output.split()
     assert set(words[::2]) == {"-H"}
@@ -117,24 +117,24 @@ async def test_a_signed_service_request_is_let_in(
     services: Services, client: httpx2.AsyncClient
 ) -> None:
     path = "/api/v1/subscribers?limit=1"
-    _, output, _ = await tapgate(services, "sign", "service", "GET", path)
-    assert (await client.get(path, headers=headers_of(output))).status_code == 200
-    other = await client.get("/api/v1/subscribers?limit=2", headers=headers_of(output))
+    _, output, _ = await run_tapgate(services, "sign", "service", "GET", path)
+    assert (await client.get(path, headers=parse_curl_headers(output))).status_code == 200
+    other = await client.get("/api/v1/subscribers?limit=2", headers=parse_curl_headers(output))
     assert other.status_code == 401
 
 
 @pytest.mark.parametrize("kind", ["pos", "partner"])
 async def test_signed_requests_are_recognised(
-    services: Services, world: World, client: httpx2.AsyncClient, kind: str
+    services: Services, world: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
-    signer = await (world.processor() if kind == "pos" else world.partner())
+    signer = await (world.create_processor() if kind == "pos" else world.create_partner())
     more = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
-    _, output, _ = await tapgate(
+    _, output, _ = await run_tapgate(
         services,
         *("sign", kind, "GET", "/api/v1/subscribers", "--key-id", signer.id),
         *("--secret", signer.secret, *more),
     )
-    answer = await client.get("/api/v1/subscribers", headers=headers_of(output))
+    answer = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
     assert answer.json()["code"] == "FORBIDDEN"  # known, but not who may do this
 
 
@@ -143,9 +143,9 @@ async def test_the_body_is_signed_from_a_file(services: Services, tmp_path: Path
     body.write_text('{"amount": "5.00"}')
     sign = ("sign", "pos", "POST", "/x", "--key-id", "key_1", "--secret", "s")
     fixed = (*sign, "--timestamp", "2026-01-31T12:00:00Z")
-    _, from_file, _ = await tapgate(services, *fixed, "-d", f"@{body}")
-    _, as_text, _ = await tapgate(services, *fixed, "-d", body.read_text())
+    _, from_file, _ = await run_tapgate(services, *fixed, "-d", f"@{body}")
+    _, as_text, _ = await run_tapgate(services, *fixed, "-d", body.read_text())
     assert from_file == as_text
-    status, _, complaint = await tapgate(services, *fixed, "-d", "@nowhere.json")
+    status, _, complaint = await run_tapgate(services, *fixed, "-d", "@nowhere.json")
     assert status == 2
     assert "nowhere.json: No such file or directory" in complaint

@@ -1,10 +1,10 @@
 import pytest
 
-from client.stage import Stage
+from client.builders import ClientFactory
+from harness import Harness
 from tapgate.edge.services import Services
-from world import World
 
 
 @pytest.fixture
-def stage(services: Services, world: World) -> Stage:
-    return Stage(services, world)
+def stage(services: Services, world: Harness) -> ClientFactory:
+    return ClientFactory(services, world)

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 
-from admin.stage import EMAIL, PASSWORD
-from client.catalogue import methods
-from client.stage import AT_ONCE, URL, Stage
+from admin.builders import EMAIL, PASSWORD
+from client.builders import GATEWAY_URL, NO_BACKOFF, ClientFactory
+from client.operation_catalog import list_methods
 from tapgate.admin import operations
 from tapgate.admin.model import SCOPES
 from tapgate.client import AccessToken, ApiKey, AsyncTapgateClient, PartnerKey, PosKey, exceptions
@@ -39,33 +39,37 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return answered
 
 
-async def test_every_operation_is_answered(stage: Stage, called: set[str]) -> None:
-    await stage.world.without_compliance_rules()
+async def test_every_operation_is_answered(stage: ClientFactory, called: set[str]) -> None:
+    await stage.harness.disable_compliance_rules()
     await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
-    admin = await as_admin(stage)
-    key = await admins(stage, admin)
-    third_party = AsyncTapgateClient(URL, ApiKey(key), http=stage.transport, retries=AT_ONCE)
-    people = await subscribers(stage, admin, third_party)
-    await money(stage, admin, third_party, people)
-    await agents(stage, admin, third_party, people)
-    await merchants(stage, admin, people)
-    await partners(stage, admin, people)
-    await rules_and_alerts(stage, admin, people)
-    await ends(admin, people)
-    assert called == {method.operation.name for method in methods()}
+    admin = await log_in_admin(stage)
+    key = await call_admin_operations(stage, admin)
+    third_party = AsyncTapgateClient(
+        GATEWAY_URL, ApiKey(key), http=stage.transport, retries=NO_BACKOFF
+    )
+    people = await call_subscriber_operations(stage, admin, third_party)
+    await call_wallet_operations(stage, admin, third_party, people)
+    await call_agent_operations(stage, admin, third_party, people)
+    await call_merchant_operations(stage, admin, people)
+    await call_partner_operations(stage, admin, people)
+    await call_compliance_operations(stage, admin, people)
+    await call_closing_operations(admin, people)
+    assert called == {method.sample_operation.name for method in list_methods()}
 
 
-async def as_admin(stage: Stage) -> AsyncTapgateClient:
-    outside = stage.awaited()
+async def log_in_admin(stage: ClientFactory) -> AsyncTapgateClient:
+    outside = stage.create_async()
     assert (await outside.health()).healthy
     tokens = await outside.admin.login(email=EMAIL, password=PASSWORD)
     tokens = await outside.admin.refresh(refresh_token=tokens.refresh_token)
-    assert (await stage.awaited(AccessToken(tokens.token)).admin.get_current_user()).email == EMAIL
-    await stage.awaited(AccessToken(tokens.token)).admin.logout()
-    return await stage.admin()
+    assert (
+        await stage.create_async(AccessToken(tokens.token)).admin.get_current_user()
+    ).email == EMAIL
+    await stage.create_async(AccessToken(tokens.token)).admin.logout()
+    return await stage.create_for_admin()
 
 
-async def admins(stage: Stage, admin: AsyncTapgateClient) -> str:
+async def call_admin_operations(stage: ClientFactory, admin: AsyncTapgateClient) -> str:
     other = await admin.admin.create_user(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
@@ -84,8 +88,8 @@ async def admins(stage: Stage, admin: AsyncTapgateClient) -> str:
     return key.key
 
 
-async def subscribers(
-    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
+async def call_subscriber_operations(
+    stage: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
 ) -> dict[str, str]:
     """Two subscribers, and a card of each."""
     uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
@@ -93,7 +97,10 @@ async def subscribers(
     people = {}
     for name, serial in (("a", "TAP-A"), ("b", "TAP-B")):
         made = await third_party.subscribers.register(
-            phone_number=stage.world.phone(), first_name="Aminata", last_name="Kamara", pin=PIN
+            phone_number=stage.harness.new_phone_number(),
+            first_name="Aminata",
+            last_name="Kamara",
+            pin=PIN,
         )
         await third_party.cards.link(subscriber_id=made.subscriber_id, card_serial=serial, pin=PIN)
         people[name] = made.subscriber_id
@@ -118,12 +125,14 @@ async def subscribers(
     await admin.subscribers.change_pin(one, old_pin=PIN, new_pin=NEW_PIN)
     await admin.subscribers.request_pin_reset(one)
     phone = (await admin.subscribers.get(one)).phone_number
-    await admin.subscribers.reset_pin(one, otp=await stage.world.code_sent_to(phone), new_pin=PIN)
+    await admin.subscribers.reset_pin(
+        one, otp=await stage.harness.get_pending_code(phone), new_pin=PIN
+    )
     (code,) = [
         message async for message in admin.subscribers.list_messages(one, template="one_time_code")
     ]
     delivered = StatusReport(message_id=code.message_id, status="delivered")
-    async with stage.service() as messenger:
+    async with stage.create_for_service() as messenger:
         assert (await messenger.messages.report_statuses([delivered])).updated == 1
     (code,) = [
         message async for message in admin.subscribers.list_messages(one, template="one_time_code")
@@ -136,11 +145,13 @@ async def subscribers(
     assert [document.document_id for document in documents] == [added.document_id]
     picture = await admin.subscribers.get_kyc_document(one, added.document_id)
     assert picture.media_type.startswith("image/") and picture.content
-    await restricted(stage, admin, people["b"])
+    await call_restricted_operations(stage, admin, people["b"])
     return people
 
 
-async def restricted(stage: Stage, admin: AsyncTapgateClient, subscriber_id: str) -> None:
+async def call_restricted_operations(
+    stage: ClientFactory, admin: AsyncTapgateClient, subscriber_id: str
+) -> None:
     await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
     with pytest.raises(exceptions.OtpRequiredError):
         await admin.subscribers.get(subscriber_id)
@@ -148,16 +159,19 @@ async def restricted(stage: Stage, admin: AsyncTapgateClient, subscriber_id: str
     newest = await stage.services.database.fetchval(
         "SELECT phone_number FROM subscribers ORDER BY id DESC LIMIT 1"
     )
-    code = await stage.world.code_sent_to(newest)
+    code = await stage.harness.get_pending_code(newest)
     await admin.subscribers.verify_restricted_access(subscriber_id, otp=code)
     await admin.subscribers.update(subscriber_id, restricted=False)
     assert len([one async for one in admin.subscribers.list(limit=1)]) == 2
 
 
-async def money(
-    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient, people: dict[str, str]
+async def call_wallet_operations(
+    stage: ClientFactory,
+    admin: AsyncTapgateClient,
+    third_party: AsyncTapgateClient,
+    people: dict[str, str],
 ) -> None:
-    await stage.world.give(people["a"], "1000")
+    await stage.harness.deposit(people["a"], "1000")
     quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
     assert quote.allowed
     sent = await third_party.wallet.transfer_p2p(
@@ -184,21 +198,27 @@ async def money(
     )
     assert statement.statement_url is not None
     token = urlsplit(statement.statement_url).path.rpartition("/")[2]
-    file = await stage.awaited().wallet.download_statement(token)
+    file = await stage.create_async().wallet.download_statement(token)
     assert file.media_type.startswith("text/csv")
 
 
-async def agents(
-    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient, people: dict[str, str]
+async def call_agent_operations(
+    stage: ClientFactory,
+    admin: AsyncTapgateClient,
+    third_party: AsyncTapgateClient,
+    people: dict[str, str],
 ) -> None:
     made = await admin.agents.register(
-        agent_type="super_agent", name="Main", phone_number=stage.world.phone(), pin=AGENT_PIN
+        agent_type="super_agent",
+        name="Main",
+        phone_number=stage.harness.new_phone_number(),
+        pin=AGENT_PIN,
     )
     top = made.agent_id
     sub = await admin.agents.register(
         agent_type="sub_agent",
         name="Corner",
-        phone_number=stage.world.phone(),
+        phone_number=stage.harness.new_phone_number(),
         pin=AGENT_PIN,
         parent_agent_id=top,
     )
@@ -220,18 +240,23 @@ async def agents(
     await admin.agents.suspend(sub.agent_id, reason="asked")
     await admin.agents.activate(sub.agent_id)
     other = await admin.agents.register(
-        agent_type="super_agent", name="Gone", phone_number=stage.world.phone(), pin=AGENT_PIN
+        agent_type="super_agent",
+        name="Gone",
+        phone_number=stage.harness.new_phone_number(),
+        pin=AGENT_PIN,
     )
     await admin.agents.terminate(other.agent_id, reason="asked")
     assert (await admin.agents.get(other.agent_id)).status == "terminated"
 
 
-async def merchants(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+async def call_merchant_operations(
+    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
     created = await admin.processors.create(
-        name="Shop", phone_number=stage.world.phone(), email="shop@example.com"
+        name="Shop", phone_number=stage.harness.new_phone_number(), email="shop@example.com"
     )
     processor = created.processor_id
-    till = stage.awaited(PosKey(created.api_key_id, created.hmac_secret))
+    till = stage.create_async(PosKey(created.api_key_id, created.hmac_secret))
     assert (await till.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
     assert (await till.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
     paid = await till.pos.pay(
@@ -262,15 +287,17 @@ async def merchants(stage: Stage, admin: AsyncTapgateClient, people: dict[str, s
     assert [one.id async for one in admin.processors.list()] == [processor]
 
 
-async def partners(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+async def call_partner_operations(
+    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
     created = await admin.partners.create(name="Bank", overdraft_limit="0")
     partner = created.partner.id
     await admin.partners.fund(partner, amount="100")
-    bank = stage.awaited(PartnerKey(created.api_key_id, partner, created.hmac_secret))
+    bank = stage.create_async(PartnerKey(created.api_key_id, partner, created.hmac_secret))
     await bank.wallet.fund_from_partner(
         partner_reference="R-1", amount="10", subscriber_id=people["b"]
     )
-    await stage.awaited().partners.send_webhook(
+    await stage.create_async().partners.send_webhook(
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
@@ -284,7 +311,9 @@ async def partners(stage: Stage, admin: AsyncTapgateClient, people: dict[str, st
     assert [one.id async for one in admin.partners.list()] == [partner]
 
 
-async def rules_and_alerts(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+async def call_compliance_operations(
+    stage: ClientFactory, admin: AsyncTapgateClient, people: dict[str, str]
+) -> None:
     fees = await admin.fee_rules.get()
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
@@ -322,10 +351,10 @@ async def rules_and_alerts(stage: Stage, admin: AsyncTapgateClient, people: dict
     )
     assert (rule.subject, rule.status) == ("agent", "active")
     await admin.compliance.delete_rule(rule.id)
-    await webhook_endpoints(admin)
+    await call_webhook_endpoint_operations(admin)
 
 
-async def webhook_endpoints(admin: AsyncTapgateClient) -> None:
+async def call_webhook_endpoint_operations(admin: AsyncTapgateClient) -> None:
     endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
     assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
     tested = await admin.webhook_endpoints.test(endpoint.id)
@@ -343,7 +372,7 @@ async def webhook_endpoints(admin: AsyncTapgateClient) -> None:
     await admin.webhook_endpoints.delete(endpoint.id)
 
 
-async def ends(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+async def call_closing_operations(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
     with pytest.raises(exceptions.NotClosableError):
         await admin.subscribers.close(people["a"], reason="asked")
     made = await admin.subscribers.register(

@@ -16,14 +16,14 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · request id: used up", DOCUMENT))
 
 
-def refusal(code: str, status: int = 400, **details: object) -> ErrorResponse:
+def build_error(code: str, status: int = 400, **details: object) -> ErrorResponse:
     return ErrorResponse(status=status, code=code, error="No", details=details, request_id="r-1")
 
 
 @pytest.mark.parametrize("code", TABLE)
 def test_every_code_has_its_class(code: Code) -> None:
     status, _ = TABLE[code]
-    error = build_api_error(refusal(code, status))
+    error = build_api_error(build_error(code, status))
     name = "".join(word.capitalize() for word in code.split("_")).removesuffix("Error") + "Error"
     if code is Code.INSUFFICIENT_FUNDS:
         name = "InsufficientBalanceError"  # InsufficientFundsError is its family
@@ -60,34 +60,36 @@ def test_declines_are_said_to_be() -> None:
 def test_a_code_of_a_later_gateway_is_of_its_family(
     status: int, kind: type[exceptions.ApiError]
 ) -> None:
-    error = build_api_error(refusal("FROM_THE_FUTURE", status))
+    error = build_api_error(build_error("FROM_THE_FUTURE", status))
     assert type(error) is kind
     assert error.code == "FROM_THE_FUTURE"
 
 
 def test_details_have_names() -> None:
-    funds = build_api_error(refusal("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51))
+    funds = build_api_error(
+        build_error("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51)
+    )
     assert isinstance(funds, exceptions.InsufficientBalanceError)
     assert (funds.available, funds.required) == (Decimal("100.0"), Decimal("507.51"))
     limit = build_api_error(
-        refusal("DAILY_LIMIT_EXCEEDED", 403, limit="5", used="4", attempted="2")
+        build_error("DAILY_LIMIT_EXCEEDED", 403, limit="5", used="4", attempted="2")
     )
     assert isinstance(limit, exceptions.LimitExceededError)
     assert (limit.limit, limit.used, limit.attempted) == ("5", "4", "2")
     locked = build_api_error(
-        refusal("ACCOUNT_LOCKED", 403, locked_until="2026-01-31T10:00:00.000Z")
+        build_error("ACCOUNT_LOCKED", 403, locked_until="2026-01-31T10:00:00.000Z")
     )
     assert isinstance(locked, exceptions.AccountLockedError)
     assert locked.locked_until == "2026-01-31T10:00:00.000Z"
-    field = build_api_error(refusal("VALIDATION_FAILED", 422, fields={"amount": "is too much"}))
+    field = build_api_error(build_error("VALIDATION_FAILED", 422, fields={"amount": "is too much"}))
     assert isinstance(field, exceptions.BadRequestError)
     assert field.fields == {"amount": "is too much"}
-    assert build_api_error(refusal("CARD_NOT_ACTIVE", 403, party="sender")).party == "sender"
+    assert build_api_error(build_error("CARD_NOT_ACTIVE", 403, party="sender")).party == "sender"
 
 
 @pytest.mark.parametrize("odd", [None, [], {"a": 1}, True, "4071"])
 def test_details_of_another_form_are_as_none(odd: object) -> None:
-    error = build_api_error(refusal("INVALID_PIN", attempts_remaining=odd, party=3))
+    error = build_api_error(build_error("INVALID_PIN", attempts_remaining=odd, party=3))
     assert isinstance(error, exceptions.InvalidPinError)
     assert error.attempts_remaining in (None, True)
     assert error.party is None
@@ -95,7 +97,7 @@ def test_details_of_another_form_are_as_none(odd: object) -> None:
 
 def test_an_exception_can_go_to_another_process() -> None:
     error = pickle.loads(
-        pickle.dumps(build_api_error(refusal("INSUFFICIENT_FUNDS", 402, available=1)))
+        pickle.dumps(build_api_error(build_error("INSUFFICIENT_FUNDS", 402, available=1)))
     )
     assert isinstance(error, exceptions.InsufficientBalanceError)
     assert error.available == 1

@@ -5,14 +5,14 @@ from decimal import Decimal
 
 import pytest
 
-from client.stage import Stage
+from client.builders import ClientFactory
+from harness import PIN, WRONG_PIN
 from tapgate.client import exceptions
-from world import PIN, WRONG_PIN
 
 
-async def test_a_subscribers_life(stage: Stage) -> None:
-    gateway = stage.service()
-    phone = stage.world.phone()
+async def test_a_subscribers_life(stage: ClientFactory) -> None:
+    gateway = stage.create_for_service()
+    phone = stage.harness.new_phone_number()
     made = await gateway.subscribers.register(
         phone_number=phone, first_name="Aminata", last_name="Kamara", pin=PIN
     )
@@ -26,10 +26,10 @@ async def test_a_subscribers_life(stage: Stage) -> None:
     assert (await gateway.account_rules.get(1)).kyc_level == 1
 
 
-async def test_a_card_and_a_transfer(stage: Stage) -> None:
-    gateway, world = stage.service(), stage.world
-    sender = await world.subscriber(balance="1000")
-    serial = await world.card((await world.subscriber())["id"])
+async def test_a_card_and_a_transfer(stage: ClientFactory) -> None:
+    gateway, world = stage.create_for_service(), stage.harness
+    sender = await world.create_subscriber(balance="1000")
+    serial = await world.create_card((await world.create_subscriber())["id"])
     quote = await gateway.wallet.quote(
         type="transfer_p2p", amount=Decimal("100.50"), sender_id=sender["id"]
     )
@@ -64,20 +64,20 @@ async def test_a_card_and_a_transfer(stage: Stage) -> None:
     assert statement.subscriber.id == sender["id"]
 
 
-async def test_the_same_call_waits_or_is_awaited(stage: Stage) -> None:
-    record = await stage.world.subscriber()
-    gateway = stage.waiting(stage.secret)
+async def test_the_same_call_waits_or_is_awaited(stage: ClientFactory) -> None:
+    record = await stage.harness.create_subscriber()
+    gateway = stage.create_sync(stage.secret)
     waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
-    assert waited == await stage.service().subscribers.get(record["id"])
+    assert waited == await stage.create_for_service().subscribers.get(record["id"])
     walked = await asyncio.to_thread(list, gateway.subscribers.list())
     assert walked == [waited]
 
 
-async def test_a_decline_is_an_exception(stage: Stage) -> None:
-    sender = await stage.world.subscriber(balance="10")
-    serial = await stage.world.card((await stage.world.subscriber())["id"])
+async def test_a_decline_is_an_exception(stage: ClientFactory) -> None:
+    sender = await stage.harness.create_subscriber(balance="10")
+    serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
     with pytest.raises(exceptions.InsufficientBalanceError) as declined:
-        await stage.service().wallet.transfer_p2p(
+        await stage.create_for_service().wallet.transfer_p2p(
             sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
         )
     error = declined.value

@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
-from client.stage import AT_ONCE, Stage
-from client.unsteady import ACT_AND_DROP, BUSY, DROP, HANG, SERVE, Unsteady, answer, refusal
-from gateway.running import free_port
+from client.builders import NO_BACKOFF, ClientFactory
+from client.flaky_server import (
+    DROP,
+    HANG,
+    SERVE,
+    SERVE_AND_DROP,
+    UNAVAILABLE_RESPONSE,
+    FlakyServer,
+    build_error_response,
+    build_response,
+)
+from gateway.processes import free_port
+from harness import PIN
 from tapgate.client import (
     AccessToken,
     ApiConnectionError,
@@ -25,211 +35,235 @@ from tapgate.client import (
 from tapgate.client.records import P2pReceipt
 from tapgate.client.retries import RetryBudget
 from tapgate.clock import system_clock
-from world import PIN
 
 
 @pytest.fixture
-async def unsteady(stage: Stage) -> AsyncIterator[Unsteady]:
-    async with Unsteady(stage.transport).listening() as unsteady:
+async def unsteady(stage: ClientFactory) -> AsyncIterator[FlakyServer]:
+    async with FlakyServer(stage.transport).listen() as unsteady:
         yield unsteady
 
 
 @pytest.fixture
-async def gateway(stage: Stage, unsteady: Unsteady) -> AsyncIterator[AsyncTapgateClient]:
-    async with AsyncTapgateClient(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
+async def gateway(stage: ClientFactory, unsteady: FlakyServer) -> AsyncIterator[AsyncTapgateClient]:
+    async with AsyncTapgateClient(unsteady.url, stage.secret, retries=NO_BACKOFF) as gateway:
         yield gateway
 
 
-class Payment:
+class TransferProbe:
     """100 from one subscriber to another."""
 
-    def __init__(self, stage: Stage, sender_id: str, serial: str) -> None:
-        self._stage = stage
+    def __init__(self, stage: ClientFactory, sender_id: str, serial: str) -> None:
+        self._client_factory = stage
         self._sender_id = sender_id
-        self.asked: dict[str, Any] = {
+        self.request: dict[str, Any] = {
             "sender_id": sender_id,
             "recipient_card_serial": serial,
             "amount": "100",
             "pin": PIN,
         }
 
-    async def moved(self) -> int:
+    async def count_transfers(self) -> int:
         """How many times the money left."""
-        found = self._stage.service().transactions.list(user_id=self._sender_id)
+        found = self._client_factory.create_for_service().transactions.list(user_id=self._sender_id)
         return len([one async for one in found if one.type == "transfer_p2p"])
 
 
 @pytest.fixture
-async def payment(stage: Stage) -> Payment:
-    sender = await stage.world.subscriber(balance="1000")
-    serial = await stage.world.card((await stage.world.subscriber())["id"])
-    return Payment(stage, sender["id"], serial)
+async def payment(stage: ClientFactory) -> TransferProbe:
+    sender = await stage.harness.create_subscriber(balance="1000")
+    serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
+    return TransferProbe(stage, sender["id"], serial)
 
 
 @pytest.mark.parametrize(
     "plan",
     [
-        [ACT_AND_DROP],
-        [ACT_AND_DROP, ACT_AND_DROP, BUSY],
-        [answer(502), ACT_AND_DROP, answer(504, "<html>")],
-        [ACT_AND_DROP, refusal(500, "INTERNAL_ERROR"), DROP],
-        [ACT_AND_DROP, refusal(429, "RATE_LIMITED", "Retry-After: 0")],
+        [SERVE_AND_DROP],
+        [SERVE_AND_DROP, SERVE_AND_DROP, UNAVAILABLE_RESPONSE],
+        [build_response(502), SERVE_AND_DROP, build_response(504, "<html>")],
+        [SERVE_AND_DROP, build_error_response(500, "INTERNAL_ERROR"), DROP],
+        [SERVE_AND_DROP, build_error_response(429, "RATE_LIMITED", "Retry-After: 0")],
     ],
 )
 async def test_a_payment_whose_answer_was_lost_is_paid_once(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
 ) -> None:
-    unsteady.plan = list(plan)
-    receipt = await gateway.wallet.transfer_p2p(**payment.asked)
+    unsteady.behaviors = list(plan)
+    receipt = await gateway.wallet.transfer_p2p(**payment.request)
     assert receipt.replayed
-    assert await payment.moved() == 1
-    assert len({seen.body for seen in unsteady.seen}) == 1
-    assert {seen.headers["x-request-id"] for seen in unsteady.seen} == {receipt.request_id}
-
-
-@pytest.mark.parametrize("plan", [[DROP], [BUSY, DROP, BUSY], [answer(502)], [answer(503)]])
-async def test_a_payment_that_did_not_arrive_is_sent_again(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
-) -> None:
-    unsteady.plan = list(plan)
-    receipt = await gateway.wallet.transfer_p2p(**payment.asked)
-    assert not receipt.replayed
-    assert await payment.moved() == 1
-
-
-async def test_a_payment_that_waits_is_tried_again_too(
-    stage: Stage, unsteady: Unsteady, payment: Payment
-) -> None:
-    unsteady.plan = [ACT_AND_DROP, BUSY]
-
-    def pay() -> P2pReceipt:
-        with TapgateClient(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
-            return gateway.wallet.transfer_p2p(**payment.asked)
-
-    assert (await asyncio.to_thread(pay)).replayed
-    assert await payment.moved() == 1
+    assert await payment.count_transfers() == 1
+    assert len({seen.body for seen in unsteady.requests}) == 1
+    assert {seen.headers["x-request-id"] for seen in unsteady.requests} == {receipt.request_id}
 
 
 @pytest.mark.parametrize(
     "plan",
     [
-        [ACT_AND_DROP, DROP, DROP, DROP],
-        [ACT_AND_DROP, BUSY, BUSY, BUSY],
-        [ACT_AND_DROP, refusal(401, "UNAUTHORIZED")],
-        [ACT_AND_DROP, refusal(403, "FORBIDDEN")],
-        [ACT_AND_DROP, answer(404, "<html>no such host</html>")],
-        [ACT_AND_DROP, answer(200, "<html>welcome to the hotel</html>")],
-        [ACT_AND_DROP, refusal(429, "RATE_LIMITED", "Retry-After: 3600")],
+        [DROP],
+        [UNAVAILABLE_RESPONSE, DROP, UNAVAILABLE_RESPONSE],
+        [build_response(502)],
+        [build_response(503)],
+    ],
+)
+async def test_a_payment_that_did_not_arrive_is_sent_again(
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
+) -> None:
+    unsteady.behaviors = list(plan)
+    receipt = await gateway.wallet.transfer_p2p(**payment.request)
+    assert not receipt.replayed
+    assert await payment.count_transfers() == 1
+
+
+async def test_a_payment_that_waits_is_tried_again_too(
+    stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
+) -> None:
+    unsteady.behaviors = [SERVE_AND_DROP, UNAVAILABLE_RESPONSE]
+
+    def pay() -> P2pReceipt:
+        with TapgateClient(unsteady.url, stage.secret, retries=NO_BACKOFF) as gateway:
+            return gateway.wallet.transfer_p2p(**payment.request)
+
+    assert (await asyncio.to_thread(pay)).replayed
+    assert await payment.count_transfers() == 1
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [SERVE_AND_DROP, DROP, DROP, DROP],
+        [SERVE_AND_DROP, UNAVAILABLE_RESPONSE, UNAVAILABLE_RESPONSE, UNAVAILABLE_RESPONSE],
+        [SERVE_AND_DROP, build_error_response(401, "UNAUTHORIZED")],
+        [SERVE_AND_DROP, build_error_response(403, "FORBIDDEN")],
+        [SERVE_AND_DROP, build_response(404, "<html>no such host</html>")],
+        [SERVE_AND_DROP, build_response(200, "<html>welcome to the hotel</html>")],
+        [SERVE_AND_DROP, build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")],
     ],
 )
 async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
 ) -> None:
-    unsteady.plan = list(plan)
+    unsteady.behaviors = list(plan)
     with pytest.raises(OutcomeUnknownError) as unknown:
-        await gateway.wallet.transfer_p2p(**payment.asked)
+        await gateway.wallet.transfer_p2p(**payment.request)
     request_id = unknown.value.request_id
     assert request_id in str(unknown.value)
-    assert not unsteady.plan
-    receipt = await gateway.wallet.transfer_p2p(**payment.asked, request_id=request_id)
+    assert not unsteady.behaviors
+    receipt = await gateway.wallet.transfer_p2p(**payment.request, request_id=request_id)
     assert receipt.replayed
-    assert await payment.moved() == 1
+    assert await payment.count_transfers() == 1
 
 
 async def test_not_even_503_says_that_nothing_happened_when_another_than_the_gateway_says_it(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     """Proxies also answer so when they lost the gateway in the middle of its answer."""
-    unsteady.plan = [answer(503, "upstream reset before headers")] * 4
+    unsteady.behaviors = [build_response(503, "upstream reset before headers")] * 4
     with pytest.raises(OutcomeUnknownError):
-        await gateway.wallet.transfer_p2p(**payment.asked)
-    unsteady.plan = [BUSY] * 4
+        await gateway.wallet.transfer_p2p(**payment.request)
+    unsteady.behaviors = [UNAVAILABLE_RESPONSE] * 4
     with pytest.raises(RetryableError):
-        await gateway.wallet.transfer_p2p(**payment.asked)
+        await gateway.wallet.transfer_p2p(**payment.request)
 
 
 async def test_an_answer_that_cannot_be_read_is_none(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
-    unsteady.plan = [answer(200, "<html>welcome to the hotel</html>")]
+    unsteady.behaviors = [build_response(200, "<html>welcome to the hotel</html>")]
     with pytest.raises(OutcomeUnknownError) as unknown:
-        await gateway.wallet.transfer_p2p(**payment.asked, request_id="mine")
+        await gateway.wallet.transfer_p2p(**payment.request, request_id="mine")
     assert isinstance(unknown.value.__cause__, UnexpectedResponseError)
     assert unknown.value.request_id == "mine"
 
 
 async def test_a_decline_after_a_lost_answer_is_the_answer(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
-    unsteady.plan = [ACT_AND_DROP]
+    unsteady.behaviors = [SERVE_AND_DROP]
     with pytest.raises(exceptions.InsufficientBalanceError):
-        await gateway.wallet.transfer_p2p(**payment.asked | {"amount": "4000"})
+        await gateway.wallet.transfer_p2p(**payment.request | {"amount": "4000"})
 
 
 REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
 
 
 @pytest.mark.parametrize(
-    "plan", [[ACT_AND_DROP], [DROP], [answer(504)], [answer(503)], [BUSY, BUSY, DROP]]
+    "plan",
+    [
+        [SERVE_AND_DROP],
+        [DROP],
+        [build_response(504)],
+        [build_response(503)],
+        [UNAVAILABLE_RESPONSE, UNAVAILABLE_RESPONSE, DROP],
+    ],
 )
 async def test_what_is_no_payment_is_not_repeated_when_it_may_have_happened(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, stage: Stage, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory, plan: list[Any]
 ) -> None:
-    unsteady.plan = [*plan, refusal(500, "MUST_NOT_BE_ASKED")]
+    unsteady.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_ASKED")]
     with pytest.raises(OutcomeUnknownError):
-        await gateway.subscribers.register(phone_number=stage.world.phone(), **REGISTRATION)
-    assert len(unsteady.seen) == len(plan)
+        await gateway.subscribers.register(
+            phone_number=stage.harness.new_phone_number(), **REGISTRATION
+        )
+    assert len(unsteady.requests) == len(plan)
 
 
 async def test_what_is_no_payment_is_repeated_when_nothing_happened(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, stage: Stage
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory
 ) -> None:
-    unsteady.plan = [BUSY, refusal(429, "RATE_LIMITED", "Retry-After: 0"), SERVE]
-    made = await gateway.subscribers.register(phone_number=stage.world.phone(), **REGISTRATION)
+    unsteady.behaviors = [
+        UNAVAILABLE_RESPONSE,
+        build_error_response(429, "RATE_LIMITED", "Retry-After: 0"),
+        SERVE,
+    ]
+    made = await gateway.subscribers.register(
+        phone_number=stage.harness.new_phone_number(), **REGISTRATION
+    )
     assert (await gateway.subscribers.get(made.subscriber_id)) == made.subscriber
 
 
 async def test_reading_is_repeated_whatever_happened(
-    gateway: AsyncTapgateClient, unsteady: Unsteady
+    gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
-    unsteady.plan = [ACT_AND_DROP, answer(502), BUSY]
+    unsteady.behaviors = [SERVE_AND_DROP, build_response(502), UNAVAILABLE_RESPONSE]
     assert (await gateway.account_rules.get(1)).kyc_level == 1
-    unsteady.plan = [DROP] * 4
+    unsteady.behaviors = [DROP] * 4
     with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
-    unsteady.plan = [answer(502, "<html>")] * 4
+    unsteady.behaviors = [build_response(502, "<html>")] * 4
     with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
-    unsteady.plan = [BUSY] * 4
+    unsteady.behaviors = [UNAVAILABLE_RESPONSE] * 4
     with pytest.raises(exceptions.ServiceUnavailableError):
         await gateway.account_rules.get(1)
 
 
 async def test_an_answer_that_does_not_come_in_time_is_asked_for_again(
-    stage: Stage, unsteady: Unsteady, payment: Payment
+    stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
-    unsteady.plan = [HANG]
+    unsteady.behaviors = [HANG]
     async with AsyncTapgateClient(
-        unsteady.url, stage.secret, retries=AT_ONCE, timeout=2
+        unsteady.url, stage.secret, retries=NO_BACKOFF, timeout=2
     ) as gateway:
-        await gateway.wallet.transfer_p2p(**payment.asked)
-    assert await payment.moved() == 1
+        await gateway.wallet.transfer_p2p(**payment.request)
+    assert await payment.count_transfers() == 1
 
 
-async def test_what_is_gone_by_a_lost_answer_is_deleted(stage: Stage, unsteady: Unsteady) -> None:
-    token = stage.token(await stage.world.admin())
-    async with AsyncTapgateClient(unsteady.url, token, retries=AT_ONCE) as gateway:
+async def test_what_is_gone_by_a_lost_answer_is_deleted(
+    stage: ClientFactory, unsteady: FlakyServer
+) -> None:
+    token = stage.get_token(await stage.harness.create_admin())
+    async with AsyncTapgateClient(unsteady.url, token, retries=NO_BACKOFF) as gateway:
         key = await gateway.admin.create_api_key(name="Shop", scopes=["cards:read"])
-        unsteady.plan = [ACT_AND_DROP]
+        unsteady.behaviors = [SERVE_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
-        assert [seen.method for seen in unsteady.seen] == ["POST", "DELETE", "DELETE"]
+        assert [seen.method for seen in unsteady.requests] == ["POST", "DELETE", "DELETE"]
         with pytest.raises(exceptions.NotFoundError):
             await gateway.admin.delete_api_key(key.id)
 
 
 @pytest.mark.parametrize("effect", ["reads", "moves", "acts"])
 async def test_nobody_there_is_not_an_unknown_outcome(effect: str) -> None:
-    async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=AT_ONCE) as gateway:
+    async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=NO_BACKOFF) as gateway:
         calls: dict[str, Callable[[], Any]] = {
             "reads": gateway.health,
             "moves": lambda: gateway.partners.fund("ptn_1", amount="1"),
@@ -239,25 +273,27 @@ async def test_nobody_there_is_not_an_unknown_outcome(effect: str) -> None:
             await calls[effect]()
 
 
-async def test_every_try_is_signed_anew(stage: Stage, unsteady: Unsteady) -> None:
-    key = await stage.world.processor()
-    serial = await stage.world.card((await stage.world.subscriber(balance="50"))["id"])
+async def test_every_try_is_signed_anew(stage: ClientFactory, unsteady: FlakyServer) -> None:
+    key = await stage.harness.create_processor()
+    serial = await stage.harness.create_card(
+        (await stage.harness.create_subscriber(balance="50"))["id"]
+    )
     minutes = iter(range(-3, 3))
     later = lambda: system_clock() + timedelta(minutes=next(minutes))  # noqa: E731
-    unsteady.plan = [DROP, BUSY]
+    unsteady.behaviors = [DROP, UNAVAILABLE_RESPONSE]
     credential = PosKey(key.id, key.secret)
     async with AsyncTapgateClient(
-        unsteady.url, credential, retries=AT_ONCE, clock=later
+        unsteady.url, credential, retries=NO_BACKOFF, clock=later
     ) as gateway:
         await gateway.pos.pay(card_serial=serial, amount="10")
-    assert len({seen.headers["x-timestamp"] for seen in unsteady.seen}) == 3
-    assert len({seen.headers["x-signature"] for seen in unsteady.seen}) == 3
+    assert len({seen.headers["x-timestamp"] for seen in unsteady.requests}) == 3
+    assert len({seen.headers["x-signature"] for seen in unsteady.requests}) == 3
 
 
 async def test_a_long_wait_is_left_to_the_caller(
-    gateway: AsyncTapgateClient, unsteady: Unsteady
+    gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
-    unsteady.plan = [refusal(429, "RATE_LIMITED", "Retry-After: 3600")]
+    unsteady.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
     with pytest.raises(exceptions.RateLimitedError) as limited:
         await gateway.account_rules.get(1)
     assert limited.value.retry_after == 3600
@@ -265,21 +301,27 @@ async def test_a_long_wait_is_left_to_the_caller(
 
 
 @pytest.mark.parametrize(
-    "came", [answer(200, "hello Ada"), answer(200, "{}"), answer(302), answer(404, "no Ada")]
+    "came",
+    [
+        build_response(200, "hello Ada"),
+        build_response(200, "{}"),
+        build_response(302),
+        build_response(404, "no Ada"),
+    ],
 )
 async def test_what_is_not_the_gateway_is_not_believed(
-    gateway: AsyncTapgateClient, unsteady: Unsteady, came: bytes
+    gateway: AsyncTapgateClient, unsteady: FlakyServer, came: bytes
 ) -> None:
-    unsteady.plan = [came]
+    unsteady.behaviors = [came]
     with pytest.raises(UnexpectedResponseError) as unexpected:
         await gateway.account_rules.get(1)
     assert "Ada" not in str(unexpected.value) + repr(unexpected.value)
 
 
 async def test_without_retries_the_first_failure_is_the_last(
-    stage: Stage, unsteady: Unsteady
+    stage: ClientFactory, unsteady: FlakyServer
 ) -> None:
-    unsteady.plan = [BUSY]
+    unsteady.behaviors = [UNAVAILABLE_RESPONSE]
     async with AsyncTapgateClient(
         unsteady.url, stage.secret, retries=RetryPolicy(max_attempts=1)
     ) as gateway:
@@ -287,10 +329,10 @@ async def test_without_retries_the_first_failure_is_the_last(
             await gateway.account_rules.get(1)
 
 
-async def test_a_sick_gateway_says_so(unsteady: Unsteady, gateway: AsyncTapgateClient) -> None:
+async def test_a_sick_gateway_says_so(unsteady: FlakyServer, gateway: AsyncTapgateClient) -> None:
     core = '{"healthy": false, "version": "1"}'
     body = f'{{"service": "tapgate", "version": "1", "healthy": false, "wallet_core": {core}}}'
-    unsteady.plan = [answer(503, body)]
+    unsteady.behaviors = [build_response(503, body)]
     assert not (await gateway.health()).healthy
     assert (await gateway.health()).healthy
 
@@ -314,6 +356,6 @@ def test_no_more_tries_than_said() -> None:
     assert [patience.next_delay(None) is None for _ in range(3)] == [False, False, True]
 
 
-async def test_a_token_that_ended_is_not_tried_again(stage: Stage) -> None:
+async def test_a_token_that_ended_is_not_tried_again(stage: ClientFactory) -> None:
     with pytest.raises(exceptions.UnauthorizedError):
-        await stage.awaited(AccessToken("nonsense")).admin.get_current_user()
+        await stage.create_async(AccessToken("nonsense")).admin.get_current_user()

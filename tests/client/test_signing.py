@@ -6,7 +6,7 @@ import httpx2
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from client.stage import URL, Stage
+from client.builders import GATEWAY_URL, ClientFactory
 from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, build_operation
 from tapgate.service.asgi import AsgiApp
@@ -21,7 +21,9 @@ OPERATIONS = st.tuples(
 )
 
 
-def operation(method: str, name: str, query: dict[str, str], content: bytes) -> Operation[None]:
+def build_test_operation(
+    method: str, name: str, query: dict[str, str], content: bytes
+) -> Operation[None]:
     return build_operation(
         "reads",
         method,
@@ -33,10 +35,10 @@ def operation(method: str, name: str, query: dict[str, str], content: bytes) -> 
     )
 
 
-class Door(AsgiApp):
+class SignatureCheckApp(AsgiApp):
     """As much of the gateway as looks at signatures; any path leads here."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ClientFactory) -> None:
         self._authenticator = stage.services.authenticator
         self.kind: str | None = None
 
@@ -52,33 +54,33 @@ class Door(AsgiApp):
         return Response(204, b"", b"")
 
 
-async def accepts(stage: Stage, credential: Credential, kind: str) -> None:
-    loop, door = asyncio.get_running_loop(), Door(stage)
+async def assert_gateway_accepts(stage: ClientFactory, credential: Credential, kind: str) -> None:
+    loop, door = asyncio.get_running_loop(), SignatureCheckApp(stage)
     transport = httpx2.ASGITransport(door)
-    gateway = AsyncTapgateClient(URL, credential, http=transport, retries=NO_RETRIES)
+    gateway = AsyncTapgateClient(GATEWAY_URL, credential, http=transport, retries=NO_RETRIES)
 
     @settings(max_examples=40)
     @given(OPERATIONS)
     def check(asked: tuple[str, str, dict[str, str], bytes]) -> None:
         assume(asked[1] not in (".", ".."))
         door.kind = None
-        call = gateway._own_transport.send(operation(*asked))
+        call = gateway._own_transport.send(build_test_operation(*asked))
         asyncio.run_coroutine_threadsafe(call, loop).result()
         assert door.kind == kind
 
     await asyncio.to_thread(check)
 
 
-async def test_a_terminals_signature(stage: Stage) -> None:
-    key = await stage.world.processor()
-    await accepts(stage, PosKey(key.id, key.secret), "processor")
+async def test_a_terminals_signature(stage: ClientFactory) -> None:
+    key = await stage.harness.create_processor()
+    await assert_gateway_accepts(stage, PosKey(key.id, key.secret), "processor")
 
 
-async def test_a_partners_signature(stage: Stage) -> None:
-    key = await stage.world.partner()
+async def test_a_partners_signature(stage: ClientFactory) -> None:
+    key = await stage.harness.create_partner()
     assert key.partner_id is not None
-    await accepts(stage, PartnerKey(key.id, key.partner_id, key.secret), "partner")
+    await assert_gateway_accepts(stage, PartnerKey(key.id, key.partner_id, key.secret), "partner")
 
 
-async def test_a_services_signature(stage: Stage) -> None:
-    await accepts(stage, stage.secret, "service")
+async def test_a_services_signature(stage: ClientFactory) -> None:
+    await assert_gateway_accepts(stage, stage.secret, "service")

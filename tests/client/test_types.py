@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("typed.py")
+SOURCE = Path(__file__).with_name("typing_samples.py")
 ROOT = Path(__file__).parents[2]
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from client.stage import Stage
+from client.builders import ClientFactory
 from tapgate import signing
 from tapgate.client import exceptions, webhooks
 from tapgate.client.webhooks import WebhookVerificationError
@@ -16,35 +16,35 @@ SECRET = signing.new_standard_secret()
 BODY = model.encode_body("card.linked", system_clock(), '{"serial": "TAP-1"}')
 
 
-def headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
+def build_headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
     """Those that the gateway sends."""
     return model.build_headers(1 << 58, [secret], BODY, now or system_clock())
 
 
 def test_an_event_of_the_gateway_is_read() -> None:
-    event = webhooks.verify(SECRET, headers(), BODY)
+    event = webhooks.verify(SECRET, build_headers(), BODY)
     assert (event.type, event.data) == ("card.linked", {"serial": "TAP-1"})
-    assert event.id == headers()["webhook-id"]
+    assert event.id == build_headers()["webhook-id"]
 
 
 def test_names_of_headers_are_of_any_case() -> None:
-    shouted = {name.upper(): value for name, value in headers().items()}
+    shouted = {name.upper(): value for name, value in build_headers().items()}
     assert webhooks.verify(SECRET, shouted, BODY).type == "card.linked"
 
 
 def test_one_of_several_signatures_is_enough() -> None:
-    old, sent = headers(signing.new_standard_secret()), headers()
+    old, sent = build_headers(signing.new_standard_secret()), build_headers()
     both = sent | {"webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"}
     assert webhooks.verify(SECRET, both, BODY).type == "card.linked"
 
 
 def test_several_secrets_are_accepted() -> None:
     others = [signing.new_standard_secret() for _ in range(2)]
-    assert webhooks.verify([others[0], SECRET], headers(), BODY).type == "card.linked"
-    assert webhooks.verify(iter([SECRET, others[0]]), headers(), BODY).type == "card.linked"
+    assert webhooks.verify([others[0], SECRET], build_headers(), BODY).type == "card.linked"
+    assert webhooks.verify(iter([SECRET, others[0]]), build_headers(), BODY).type == "card.linked"
     for secrets in (others, []):
         with pytest.raises(WebhookVerificationError, match="no signature"):
-            webhooks.verify(secrets, headers(), BODY)
+            webhooks.verify(secrets, build_headers(), BODY)
 
 
 @pytest.mark.parametrize("known", [0, 1])
@@ -60,26 +60,26 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 @pytest.mark.parametrize("seconds", [-300, 300])
 def test_clocks_may_differ_a_little(seconds: int) -> None:
-    sent = headers(now=NOON + timedelta(seconds=seconds))
+    sent = build_headers(now=NOON + timedelta(seconds=seconds))
     assert webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON).type == "card.linked"
 
 
 @pytest.mark.parametrize("seconds", [-301, 301])
 def test_what_is_old_or_of_the_future_is_refused(seconds: int) -> None:
-    sent = headers(now=NOON + timedelta(seconds=seconds))
+    sent = build_headers(now=NOON + timedelta(seconds=seconds))
     with pytest.raises(WebhookVerificationError, match="5 minutes"):
         webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON)
 
 
 def test_the_clock_is_that_of_the_machine() -> None:
     with pytest.raises(WebhookVerificationError, match="5 minutes"):
-        webhooks.verify(SECRET, headers(now=NOON), BODY)
+        webhooks.verify(SECRET, build_headers(now=NOON), BODY)
 
 
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 @pytest.mark.parametrize("value", [None, "", "0", "é", "v1,", "99999999999"])
 def test_what_was_altered_is_refused(name: str, value: str | None) -> None:
-    sent = headers() | ({} if value is None else {name: value})
+    sent = build_headers() | ({} if value is None else {name: value})
     if value is None:
         del sent[name]
     with pytest.raises(WebhookVerificationError):
@@ -89,7 +89,7 @@ def test_what_was_altered_is_refused(name: str, value: str | None) -> None:
 def test_another_body_or_another_secret_is_refused() -> None:
     for secret, body in ((SECRET, BODY + b" "), (signing.new_standard_secret(), BODY)):
         with pytest.raises(WebhookVerificationError, match="no signature"):
-            webhooks.verify(secret, headers(), body)
+            webhooks.verify(secret, build_headers(), body)
 
 
 def test_an_event_of_another_form_is_refused() -> None:
@@ -104,11 +104,11 @@ def test_an_event_of_another_form_is_refused() -> None:
             webhooks.verify(SECRET, sent, body)
 
 
-async def test_a_partners_webhook_pays_once(stage: Stage) -> None:
-    admin = await stage.admin()
+async def test_a_partners_webhook_pays_once(stage: ClientFactory) -> None:
+    admin = await stage.create_for_admin()
     partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
-    subscriber = await stage.world.subscriber()
-    outside = stage.awaited()
+    subscriber = await stage.harness.create_subscriber()
+    outside = stage.create_async()
     for replayed in (False, True):
         receipt = await outside.partners.send_webhook(
             partner.partner.id,

@@ -4,15 +4,15 @@ from typing import Any
 
 import httpx2
 
+from harness import Harness
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome
-from world import World
 
 URL = "/api/v1/account-rules"
 
-FIRST = {
+LEVEL_1_RULE = {
     "kyc_level": 1,
     "currency": "SLE",
     "max_balance": "500000.00",
@@ -24,38 +24,41 @@ FIRST = {
 }
 
 
-async def put(world: World, body: Any, level: str = "1") -> httpx2.Response:
-    return await world.client.put(f"{URL}/{level}", json=body, auth=await world.admin())
+async def put_rule(world: Harness, body: Any, level: str = "1") -> httpx2.Response:
+    return await world.client.put(f"{URL}/{level}", json=body, auth=await world.create_admin())
 
 
-async def get(world: World, level: str = "1") -> dict[str, Any]:
-    answer = await world.client.get(f"{URL}/{level}", auth=world.service())
+async def get_rule(world: Harness, level: str = "1") -> dict[str, Any]:
+    answer = await world.client.get(f"{URL}/{level}", auth=world.get_service_auth())
     assert answer.status_code == 200
     rule: dict[str, Any] = answer.json()
     return rule
 
 
-async def test_the_defaults(world: World) -> None:
-    assert await get(world) == FIRST
-    assert list(await get(world)) == list(FIRST)
-    assert (await get(world, "2"))["max_balance"] == "2000000.00"
-    assert (await get(world, "3"))["no_pin_limit"] == "5000.00"
+async def test_the_defaults(world: Harness) -> None:
+    assert await get_rule(world) == LEVEL_1_RULE
+    assert list(await get_rule(world)) == list(LEVEL_1_RULE)
+    assert (await get_rule(world, "2"))["max_balance"] == "2000000.00"
+    assert (await get_rule(world, "3"))["no_pin_limit"] == "5000.00"
 
 
-async def test_an_unknown_level_is_not_found(world: World) -> None:
-    admin = await world.admin()
+async def test_an_unknown_level_is_not_found(world: Harness) -> None:
+    admin = await world.create_admin()
     for level in ("0", "4", "01", "1.0", "one", "-1", "１", "9" * 200):
         for method, body in (("GET", None), ("PUT", {"max_balance": "1"})):
             answer = await world.client.request(method, f"{URL}/{level}", json=body, auth=admin)
             assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_who_may(world: World) -> None:
-    readers = [await world.api_key("subscribers:read"), world.service()]
-    for caller in [*readers, *[await world.admin(role) for role in "ACSF"]]:
+async def test_who_may(world: Harness) -> None:
+    readers = [await world.create_api_key("subscribers:read"), world.get_service_auth()]
+    for caller in [*readers, *[await world.create_admin(role) for role in "ACSF"]]:
         answer = await world.client.get(f"{URL}/1", auth=caller)
         assert answer.status_code == 200
-    others = [await world.api_key("subscribers:write"), *[await world.admin(r) for r in "CSF"]]
+    others = [
+        await world.create_api_key("subscribers:write"),
+        *[await world.create_admin(r) for r in "CSF"],
+    ]
     for caller in [*readers, *others]:
         answer = await world.client.put(f"{URL}/1", json={"max_balance": "1"}, auth=caller)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
@@ -64,24 +67,24 @@ async def test_who_may(world: World) -> None:
     assert answer.json()["details"]["required"] == ["subscribers:read"]
 
 
-async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
+async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
     body = {
         "max_transaction": "60000",
         "daily_limit": "120000.5",
         "no_pin_limit": "0",
         "requirements": ["phone_number", "selfie"],
     }
-    answer = await put(world, body)
+    answer = await put_rule(world, body)
     assert answer.status_code == 200
-    expected = FIRST | {
+    expected = LEVEL_1_RULE | {
         "max_transaction": "60000.00",
         "daily_limit": "120000.50",
         "no_pin_limit": "0.00",
         "requirements": ["phone_number", "selfie"],
     }
     assert answer.json() == expected
-    assert await get(world) == expected
-    (entry,) = await world.audit("1", "account_rule.updated")
+    assert await get_rule(world) == expected
+    (entry,) = await world.list_audit_entries("1", "account_rule.updated")
     assert entry["changes"] == {
         "max_transaction": ["50000.00", "60000.00"],
         "daily_limit": ["100000.00", "120000.50"],
@@ -90,31 +93,31 @@ async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
     }
 
 
-async def test_without_a_change_nothing_is_written(world: World) -> None:
-    bodies: list[dict[str, Any]] = [{}, FIRST, {"kyc_level": 3}, {"max_balance": "500000"}]
+async def test_without_a_change_nothing_is_written(world: Harness) -> None:
+    bodies: list[dict[str, Any]] = [{}, LEVEL_1_RULE, {"kyc_level": 3}, {"max_balance": "500000"}]
     for body in bodies:
-        assert (await put(world, body)).json() == FIRST
-    assert await world.audit("1", "account_rule.updated") == []
+        assert (await put_rule(world, body)).json() == LEVEL_1_RULE
+    assert await world.list_audit_entries("1", "account_rule.updated") == []
 
 
-async def test_a_days_limit_is_within_the_months(world: World) -> None:
+async def test_a_days_limit_is_within_the_months(world: Harness) -> None:
     for body in (
         {"daily_limit": "1000000.01"},
         {"monthly_limit": "99999.99"},
         {"daily_limit": "2", "monthly_limit": "1"},
     ):
-        answer = await put(world, body)
+        answer = await put_rule(world, body)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
         assert set(answer.json()["details"]["fields"]) == {"daily_limit", "monthly_limit"}
-    assert await get(world) == FIRST
+    assert await get_rule(world) == LEVEL_1_RULE
 
 
-async def test_day_and_month_may_be_the_same(world: World) -> None:
-    answer = await put(world, {"daily_limit": "7.00", "monthly_limit": "7.00"})
+async def test_day_and_month_may_be_the_same(world: Harness) -> None:
+    answer = await put_rule(world, {"daily_limit": "7.00", "monthly_limit": "7.00"})
     assert answer.status_code == 200
 
 
-async def test_a_bad_value_is_named(world: World) -> None:
+async def test_a_bad_value_is_named(world: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"max_balance": 500000}, 400, "max_balance"),
         ({"max_balance": "0"}, 422, "max_balance"),
@@ -129,22 +132,22 @@ async def test_a_bad_value_is_named(world: World) -> None:
         ({"requirements": ["a"] * 21}, 422, "requirements"),
     ]
     for body, status, field in bodies:
-        answer = await put(world, body)
+        answer = await put_rule(world, body)
         assert answer.status_code == status, body
         assert list(answer.json()["details"]["fields"]) == [field]
-    assert await get(world) == FIRST
+    assert await get_rule(world) == LEVEL_1_RULE
 
 
-async def test_another_currency_is_refused(world: World) -> None:
-    answer = await put(world, {"currency": "EUR", "max_balance": "7"})
+async def test_another_currency_is_refused(world: Harness) -> None:
+    answer = await put_rule(world, {"currency": "EUR", "max_balance": "7"})
     assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
-    assert await get(world) == FIRST
+    assert await get_rule(world) == LEVEL_1_RULE
 
 
 async def test_the_next_payment_is_decided_by_the_new_rule(
-    world: World, services: Services
+    world: Harness, services: Services
 ) -> None:
-    payer, payee = await world.subscriber(balance="100"), await world.subscriber()
+    payer, payee = await world.create_subscriber(balance="100"), await world.create_subscriber()
 
     async def pay() -> Outcome:
         return await services.ledger.submit(
@@ -158,5 +161,5 @@ async def test_the_next_payment_is_decided_by_the_new_rule(
         )
 
     assert (await pay()).code is None
-    await put(world, {"max_transaction": "9.99"})
+    await put_rule(world, {"max_transaction": "9.99"})
     assert (await pay()).code == "TRANSACTION_LIMIT_EXCEEDED"

@@ -5,28 +5,40 @@ from typing import Any
 
 import httpx2
 
-from compliance.stage import ALERTS, alerts, change_rule, listen, number, resolve, rules, send, told
+from compliance.builders import (
+    ALERTS_URL,
+    decode_id,
+    get_rules_by_name,
+    list_alerts,
+    list_events,
+    resolve_alert,
+    submit_transfer,
+    subscribe_to_events,
+    update_rule,
+)
+from harness import Harness
 from tapgate.compliance.alerts import queries
 from tapgate.ledger import chart
-from transactions.movements import move
-from world import World
+from transactions.builders import submit_and_get_id
 
-NEW: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
-
-
-async def create(world: World, **fields: Any) -> httpx2.Response:
-    return await world.client.post(ALERTS, json=NEW | fields, auth=world.service())
+NEW_ALERT: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
 
 
-async def created(world: World, **fields: Any) -> dict[str, Any]:
-    answer = await create(world, **fields)
+async def post_alert(world: Harness, **fields: Any) -> httpx2.Response:
+    return await world.client.post(
+        ALERTS_URL, json=NEW_ALERT | fields, auth=world.get_service_auth()
+    )
+
+
+async def create_alert(world: Harness, **fields: Any) -> dict[str, Any]:
+    answer = await post_alert(world, **fields)
     assert answer.status_code == 201, answer.text
     alert: dict[str, Any] = answer.json()["alert"]
     return alert
 
 
-async def test_an_alert_as_small_as_can_be(world: World) -> None:
-    answer = await create(world)
+async def test_an_alert_as_small_as_can_be(world: Harness) -> None:
+    answer = await post_alert(world)
     assert answer.status_code == 201
     body = answer.json()
     assert list(body) == ["success", "message", "alert_id", "alert"]
@@ -50,54 +62,62 @@ async def test_an_alert_as_small_as_can_be(world: World) -> None:
         "resolved_by": None,
         "resolved_at": None,
     }
-    found = await world.client.get(f"{ALERTS}/{alert['id']}", auth=await world.admin("C"))
+    found = await world.client.get(
+        f"{ALERTS_URL}/{alert['id']}", auth=await world.create_admin("C")
+    )
     assert (found.status_code, found.json()) == (200, alert)
-    (entry,) = await world.audit(alert["id"], "alert.created")
+    (entry,) = await world.list_audit_entries(alert["id"], "alert.created")
     assert entry["changes"] == {"status": [None, "open"]}
     assert (entry["actor"]["type"], entry["actor"]["id"]) == ("service", "messenger")
 
 
-async def test_a_repeat_of_a_rule_and_a_subject_raises_the_occurrences(world: World) -> None:
-    subscriber = await world.subscriber()
-    rule = (await rules(world))["Large amount"]
+async def test_a_repeat_of_a_rule_and_a_subject_raises_the_occurrences(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    rule = (await get_rules_by_name(world))["Large amount"]
     about = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
-    first = await created(world, **about)
-    again = await create(world, **about, details={"seen": "thrice"}, severity="CRITICAL")
+    first = await create_alert(world, **about)
+    again = await post_alert(world, **about, details={"seen": "thrice"}, severity="CRITICAL")
     assert again.status_code == 200
     alert = again.json()["alert"]
     assert (alert["id"], alert["occurrences"], alert["severity"]) == (first["id"], 2, "CRITICAL")
     assert alert["details"] == {"seen": "thrice"}
-    milder = (await create(world, **about, severity="LOW")).json()["alert"]
+    milder = (await post_alert(world, **about, severity="LOW")).json()["alert"]
     assert (milder["occurrences"], milder["severity"]) == (3, "CRITICAL")
-    await world.client.post(f"{ALERTS}/{first['id']}/investigate", auth=await world.admin("C"))
-    assert (await create(world, **about)).status_code == 200
-    assert (await resolve(world, first["id"])).status_code == 200
-    assert (await create(world, **about)).status_code == 201
+    await world.client.post(
+        f"{ALERTS_URL}/{first['id']}/investigate", auth=await world.create_admin("C")
+    )
+    assert (await post_alert(world, **about)).status_code == 200
+    assert (await resolve_alert(world, first["id"])).status_code == 200
+    assert (await post_alert(world, **about)).status_code == 201
 
 
-async def test_others_are_each_new(world: World) -> None:
-    subscriber = await world.subscriber()
-    rule_id = (await rules(world))["Large amount"]["id"]
+async def test_others_are_each_new(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    rule_id = (await get_rules_by_name(world))["Large amount"]["id"]
     for about in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
-        assert (await created(world, **about))["id"] != (await created(world, **about))["id"]
+        assert (await create_alert(world, **about))["id"] != (await create_alert(world, **about))[
+            "id"
+        ]
 
 
-async def test_many_at_once_are_one_alert(world: World) -> None:
-    subscriber = await world.subscriber()
-    rule = (await rules(world))["Large amount"]
+async def test_many_at_once_are_one_alert(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    rule = (await get_rules_by_name(world))["Large amount"]
     answers = await asyncio.gather(
-        *(create(world, rule_id=rule["id"], subscriber_id=subscriber["id"]) for _ in range(20))
+        *(post_alert(world, rule_id=rule["id"], subscriber_id=subscriber["id"]) for _ in range(20))
     )
     assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
-    (alert,) = await alerts(world)
+    (alert,) = await list_alerts(world)
     assert alert["occurrences"] == 20
 
 
-async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(world: World) -> None:
-    await change_rule(world, "Large amount", threshold="10", action="alert")
-    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
-    assert (await send(world, sender["id"], receiver["id"], "10.01")).code is None
-    (alert,) = await alerts(world)
+async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(
+    world: Harness,
+) -> None:
+    await update_rule(world, "Large amount", threshold="10", action="alert")
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    assert (await submit_transfer(world, sender["id"], receiver["id"], "10.01")).code is None
+    (alert,) = await list_alerts(world)
     assert alert["subscriber_id"] == sender["id"]
     assert alert["details"] == {
         "rule_type": "AMOUNT_THRESHOLD",
@@ -105,12 +125,12 @@ async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(wo
         "transaction_type": "transfer",
         "figure": "10.01",
     }
-    answer = await create(world, rule_id=alert["rule_id"], subscriber_id=sender["id"])
+    answer = await post_alert(world, rule_id=alert["rule_id"], subscriber_id=sender["id"])
     assert (answer.status_code, answer.json()["alert"]["occurrences"]) == (200, 2)
     assert answer.json()["alert"]["transaction_id"] == alert["transaction_id"]
 
 
-async def test_what_it_is_about_must_exist(world: World) -> None:
+async def test_what_it_is_about_must_exist(world: Harness) -> None:
     for field, code in (
         ("subscriber_id", "SUBSCRIBER_NOT_FOUND"),
         ("transaction_id", "TRANSACTION_NOT_FOUND"),
@@ -118,37 +138,37 @@ async def test_what_it_is_about_must_exist(world: World) -> None:
     ):
         prefix = field[:3].replace("tra", "txn") + "_"
         for unknown in (f"{prefix}0000000000001", "nonsense", "sub_zzzzzzzzzzzzz"):
-            answer = await create(world, **{field: unknown})
+            answer = await post_alert(world, **{field: unknown})
             assert (answer.status_code, answer.json()["code"]) == (404, code)
-    assert await alerts(world) == []
+    assert await list_alerts(world) == []
 
 
-async def test_a_bad_value_is_named(world: World) -> None:
+async def test_a_bad_value_is_named(world: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"details": {}}, 400, "alert_type"),
         ({"alert_type": "X"}, 400, "details"),
-        (NEW | {"details": "text"}, 400, "details"),
-        (NEW | {"details": {"a": "b" * 5000}}, 422, "details"),
-        (NEW | {"alert_type": ""}, 422, "alert_type"),
-        (NEW | {"severity": "worst"}, 422, "severity"),
+        (NEW_ALERT | {"details": "text"}, 400, "details"),
+        (NEW_ALERT | {"details": {"a": "b" * 5000}}, 422, "details"),
+        (NEW_ALERT | {"alert_type": ""}, 422, "alert_type"),
+        (NEW_ALERT | {"severity": "worst"}, 422, "severity"),
     ]
     for body, status, field in bodies:
-        answer = await world.client.post(ALERTS, json=body, auth=world.service())
+        answer = await world.client.post(ALERTS_URL, json=body, auth=world.get_service_auth())
         assert answer.status_code == status, answer.text
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_lists_by_what_alerts_are_about(world: World) -> None:
-    subscriber = await world.subscriber(balance="10")
-    friend = await world.subscriber()
-    paid = await move(world, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
-    plain = await created(world, transaction_id=paid)
-    grave = await created(world, severity="HIGH")
-    about = await created(world, subscriber_id=subscriber["id"])
-    await resolve(world, plain["id"], status="false_positive")
+async def test_lists_by_what_alerts_are_about(world: Harness) -> None:
+    subscriber = await world.create_subscriber(balance="10")
+    friend = await world.create_subscriber()
+    paid = await submit_and_get_id(world, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
+    plain = await create_alert(world, transaction_id=paid)
+    grave = await create_alert(world, severity="HIGH")
+    about = await create_alert(world, subscriber_id=subscriber["id"])
+    await resolve_alert(world, plain["id"], status="false_positive")
 
     async def listed(**filters: str) -> list[str]:
-        return [alert["id"] for alert in await alerts(world, **filters)]
+        return [alert["id"] for alert in await list_alerts(world, **filters)]
 
     assert await listed() == [about["id"], grave["id"], plain["id"]]
     assert await listed(status="open") == [about["id"], grave["id"]]
@@ -159,29 +179,32 @@ async def test_lists_by_what_alerts_are_about(world: World) -> None:
     assert await listed(subscriber_id="sub_0000000000001") == []
     assert await listed(transaction_id=paid) == [plain["id"]]
     assert await listed(transaction_id="txn_0000000000001") == []
-    admin = await world.admin("C")
-    page = (await world.client.get(f"{ALERTS}?limit=2", auth=admin)).json()
-    rest = await world.client.get(f"{ALERTS}?cursor={page['next_cursor']}", auth=admin)
+    admin = await world.create_admin("C")
+    page = (await world.client.get(f"{ALERTS_URL}?limit=2", auth=admin)).json()
+    rest = await world.client.get(f"{ALERTS_URL}?cursor={page['next_cursor']}", auth=admin)
     assert [alert["id"] for alert in rest.json()["data"]] == [plain["id"]]
     for query in ("status=closed", "severity=high", "limit=0", "transaction_id=sub_0000000000001"):
-        answer = await world.client.get(f"{ALERTS}?{query}", auth=admin)
+        answer = await world.client.get(f"{ALERTS_URL}?{query}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world: World) -> None:
+async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world: Harness) -> None:
     """The code that opens a restricted subscriber goes to the very phone that is looked into."""
-    restricted, other = await world.restricted_subscriber(balance="50"), await world.subscriber()
-    sent = await move(world, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
+    restricted, other = (
+        await world.create_restricted_subscriber(balance="50"),
+        await world.create_subscriber(),
+    )
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
     details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
     odd = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
-    admin, url = await world.admin("C"), f"/api/v1/subscribers/{restricted['id']}"
-    plain = await created(world, subscriber_id=other["id"], details=details)
+    admin, url = await world.create_admin("C"), f"/api/v1/subscribers/{restricted['id']}"
+    plain = await create_alert(world, subscriber_id=other["id"], details=details)
     masked = [
-        await created(world, subscriber_id=restricted["id"], details=details),
-        await created(world, transaction_id=sent, details=details | odd),
+        await create_alert(world, subscriber_id=restricted["id"], details=details),
+        await create_alert(world, transaction_id=sent, details=details | odd),
     ]
     assert masked[0]["details"] == details  # to a service
-    page = (await world.client.get(ALERTS, auth=admin)).json()
+    page = (await world.client.get(ALERTS_URL, auth=admin)).json()
     by_transaction, by_subscriber, unmasked = page["data"]
     assert page["masked"] is True
     assert (unmasked["id"], unmasked["details"]) == (plain["id"], details)
@@ -191,7 +214,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world
     assert by_transaction["details"] == {}
     assert by_subscriber["subscriber_id"] == restricted["id"]
 
-    one = f"{ALERTS}/{masked[0]['id']}"
+    one = f"{ALERTS_URL}/{masked[0]['id']}"
     note = {"note": "Aminata called"}
     answers = [await world.client.post(f"{one}/investigate", json=note, auth=admin)]
     resolution = {"status": "resolved", "resolution_notes": "Aminata was right"}
@@ -204,7 +227,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world
         assert "Aminata" not in answer.text and restricted["phone_number"] not in answer.text
 
     await world.client.post(f"{url}/restricted-access", auth=admin)
-    code = await world.code_sent_to(restricted["phone_number"])
+    code = await world.get_pending_code(restricted["phone_number"])
     await world.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
     found = (await world.client.get(one, auth=admin)).json()
     assert (found["details"], found["resolution_notes"]) == (details, "Aminata was right")
@@ -212,26 +235,26 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world
     assert "Aminata called" in (await world.client.get(log, auth=admin)).text
 
 
-async def test_investigating(world: World) -> None:
-    alert = await created(world)
-    admin = await world.admin("C")
-    url = f"{ALERTS}/{alert['id']}/investigate"
+async def test_investigating(world: Harness) -> None:
+    alert = await create_alert(world)
+    admin = await world.create_admin("C")
+    url = f"{ALERTS_URL}/{alert['id']}/investigate"
     answer = await world.client.post(url, json={"note": "Called the customer"}, auth=admin)
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "message", "alert"]
     assert answer.json()["alert"]["status"] == "investigating"
     again = await world.client.post(url, auth=admin)
     assert (again.status_code, again.json()["alert"]["status"]) == (200, "investigating")
-    first, second = await world.audit(alert["id"], "alert.investigated")
+    first, second = await world.list_audit_entries(alert["id"], "alert.investigated")
     assert (first["reason"], second["reason"]) == ("Called the customer", None)
     assert first["changes"] == {"status": ["open", "investigating"]}
 
 
-async def test_resolving(world: World) -> None:
-    alert = await created(world)
-    admin = await world.admin("C")
+async def test_resolving(world: Harness) -> None:
+    alert = await create_alert(world)
+    admin = await world.create_admin("C")
     body = {"status": "false_positive", "resolution_notes": "A birthday"}
-    answer = await world.client.post(f"{ALERTS}/{alert['id']}/resolve", json=body, auth=admin)
+    answer = await world.client.post(f"{ALERTS_URL}/{alert['id']}/resolve", json=body, auth=admin)
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "message", "alert"]
     after = answer.json()["alert"]
@@ -241,25 +264,25 @@ async def test_resolving(world: World) -> None:
         "resolved_at": after["resolved_at"],
         "updated_at": after["updated_at"],
     }
-    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    (entry,) = await world.list_audit_entries(alert["id"], "alert.resolved")
     assert entry["changes"]["status"] == ["open", "false_positive"]
     assert (entry["reason"], entry["actor"]["id"]) == ("A birthday", admin.id)
 
 
-async def test_resolving_twice_or_investigating_afterwards_is_refused(world: World) -> None:
-    alert = await created(world)
-    answers = await asyncio.gather(*(resolve(world, alert["id"]) for _ in range(5)))
+async def test_resolving_twice_or_investigating_afterwards_is_refused(world: Harness) -> None:
+    alert = await create_alert(world)
+    answers = await asyncio.gather(*(resolve_alert(world, alert["id"]) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 4
-    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    (entry,) = await world.list_audit_entries(alert["id"], "alert.resolved")
     late = await world.client.post(
-        f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C")
+        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await world.create_admin("C")
     )
     assert (late.status_code, late.json()["code"]) == (409, "ALREADY_RESOLVED")
     assert entry["result"] == "success"
 
 
-async def test_a_bad_resolution_is_named(world: World) -> None:
-    alert = await created(world)
+async def test_a_bad_resolution_is_named(world: Harness) -> None:
+    alert = await create_alert(world)
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"status": "resolved"}, 400, "resolution_notes"),
         ({"resolution_notes": "x"}, 400, "status"),
@@ -278,69 +301,73 @@ async def test_a_bad_resolution_is_named(world: World) -> None:
     ]
     for body, status, field in bodies:
         answer = await world.client.post(
-            f"{ALERTS}/{alert['id']}/resolve", json=body, auth=await world.admin("C")
+            f"{ALERTS_URL}/{alert['id']}/resolve", json=body, auth=await world.create_admin("C")
         )
         assert answer.status_code == status, answer.text
         assert list(answer.json()["details"]["fields"]) == [field]
-    assert (await alerts(world))[0]["status"] == "open"
+    assert (await list_alerts(world))[0]["status"] == "open"
 
 
-async def test_an_unknown_alert_is_not_found(world: World) -> None:
-    admin = await world.admin("C")
+async def test_an_unknown_alert_is_not_found(world: Harness) -> None:
+    admin = await world.create_admin("C")
     for alert_id in ("1", "alr_", "alr_0000000000001", "sub_0000000000001"):
         for answer in (
-            await world.client.get(f"{ALERTS}/{alert_id}", auth=admin),
-            await world.client.post(f"{ALERTS}/{alert_id}/investigate", auth=admin),
-            await resolve(world, alert_id),
+            await world.client.get(f"{ALERTS_URL}/{alert_id}", auth=admin),
+            await world.client.post(f"{ALERTS_URL}/{alert_id}/investigate", auth=admin),
+            await resolve_alert(world, alert_id),
         ):
             assert (answer.status_code, answer.json()["code"]) == (404, "ALERT_NOT_FOUND")
 
 
-async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: World) -> None:
-    await listen(world)
-    subscriber = await world.subscriber()
-    rule_id = (await rules(world))["Large amount"]["id"]
-    alert = await created(world, rule_id=rule_id, subscriber_id=subscriber["id"])
-    await create(world, rule_id=rule_id, subscriber_id=subscriber["id"])
-    assert await told(world, "alert.created") == [alert]
-    resolved = (await resolve(world, alert["id"])).json()["alert"]
-    assert await told(world, "alert.resolved") == [resolved]
+async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: Harness) -> None:
+    await subscribe_to_events(world)
+    subscriber = await world.create_subscriber()
+    rule_id = (await get_rules_by_name(world))["Large amount"]["id"]
+    alert = await create_alert(world, rule_id=rule_id, subscriber_id=subscriber["id"])
+    await post_alert(world, rule_id=rule_id, subscriber_id=subscriber["id"])
+    assert await list_events(world, "alert.created") == [alert]
+    resolved = (await resolve_alert(world, alert["id"])).json()["alert"]
+    assert await list_events(world, "alert.resolved") == [resolved]
 
 
-async def test_the_record_for_whoever_tells_about_it(world: World) -> None:
-    alert = await created(world)
-    record = await queries.get_record(world.services, number(alert["id"]))
+async def test_the_record_for_whoever_tells_about_it(world: Harness) -> None:
+    alert = await create_alert(world)
+    record = await queries.get_record(world.services, decode_id(alert["id"]))
     assert (record.id, record.details) == (alert["id"], alert["details"])
 
 
-SUPPORT: dict[str, Any] = {"alert_type": "SUPPORT_REQUEST", "severity": "LOW"}
+SUPPORT_REQUEST: dict[str, Any] = {"alert_type": "SUPPORT_REQUEST", "severity": "LOW"}
 
 
-async def test_one_support_request_is_open_per_phone(world: World) -> None:
-    first = await created(world, **SUPPORT, details={"asked_by": "+23276000001"})
-    again = await create(world, **SUPPORT, details={"asked_by": "+23276000001"})
+async def test_one_support_request_is_open_per_phone(world: Harness) -> None:
+    first = await create_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
+    again = await post_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
     assert again.status_code == 200
     assert again.json()["alert"]["id"] == first["id"]
     assert again.json()["alert"]["occurrences"] == 2
-    other = await created(world, **SUPPORT, details={"asked_by": "+23276000002"})
+    other = await create_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000002"})
     assert other["id"] != first["id"]
-    assert (await resolve(world, first["id"])).status_code == 200
-    assert (await created(world, **SUPPORT, details={"asked_by": "+23276000001"}))["id"] not in (
+    assert (await resolve_alert(world, first["id"])).status_code == 200
+    assert (await create_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"}))[
+        "id"
+    ] not in (
         first["id"],
         other["id"],
     )
 
 
-async def test_parallel_support_requests_are_one_alert(world: World) -> None:
+async def test_parallel_support_requests_are_one_alert(world: Harness) -> None:
     details = {"asked_by": "+23276000001"}
-    answers = await asyncio.gather(*(create(world, **SUPPORT, details=details) for _ in range(20)))
+    answers = await asyncio.gather(
+        *(post_alert(world, **SUPPORT_REQUEST, details=details) for _ in range(20))
+    )
     assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
-    (alert,) = await alerts(world)
+    (alert,) = await list_alerts(world)
     assert alert["occurrences"] == 20
 
 
-async def test_other_alerts_about_a_phone_are_each_new(world: World) -> None:
+async def test_other_alerts_about_a_phone_are_each_new(world: Harness) -> None:
     for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):
         for _ in range(2):
-            fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT
-            await created(world, **fields, details=details)
+            fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT_REQUEST
+            await create_alert(world, **fields, details=details)

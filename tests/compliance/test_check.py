@@ -4,34 +4,34 @@ from typing import Any
 
 import pytest
 
-from compliance.stage import alerts, change_rule, number, send
+from compliance.builders import decode_id, list_alerts, submit_transfer, update_rule
+from harness import Harness
 from tapgate.compliance.check.model import build_result
 from tapgate.edge.services import Services
 from tapgate.ledger.assess import Assessment
 from tapgate.ledger.rules import ComplianceRule
 from tapgate.ledger.state import RuleMatch
-from world import World
 
-CHECK = "/api/v1/compliance/check"
+CHECK_URL = "/api/v1/compliance/check"
 
 
-async def check(
-    world: World, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
+async def run_check(
+    world: Harness, subscriber_id: str, amount: str = "10", kind: str = "transfer_p2p"
 ) -> dict[str, Any]:
     body = {"subscriber_id": subscriber_id, "amount": amount, "transaction_type": kind}
-    answer = await world.client.post(CHECK, json=body, auth=world.service())
+    answer = await world.client.post(CHECK_URL, json=body, auth=world.get_service_auth())
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def codes(answer: dict[str, Any]) -> list[str]:
+def list_codes(answer: dict[str, Any]) -> list[str]:
     return [violation["code"] for violation in answer["violations"]]
 
 
-async def test_nothing_to_object_to(world: World) -> None:
-    subscriber = await world.subscriber()
-    assert await check(world, subscriber["id"]) == {
+async def test_nothing_to_object_to(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    assert await run_check(world, subscriber["id"]) == {
         "allowed": True,
         "risk_level": "LOW",
         "score": 0,
@@ -39,10 +39,10 @@ async def test_nothing_to_object_to(world: World) -> None:
     }
 
 
-async def test_every_objection_is_named(world: World) -> None:
-    subscriber = await world.subscriber()
-    await change_rule(world, "Large amount", action="block", threshold="100", severity="CRITICAL")
-    answer = await check(world, subscriber["id"], "1000000.01")
+async def test_every_objection_is_named(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    await update_rule(world, "Large amount", action="block", threshold="100", severity="CRITICAL")
+    answer = await run_check(world, subscriber["id"], "1000000.01")
     assert answer == {
         "allowed": False,
         "risk_level": "CRITICAL",
@@ -59,84 +59,86 @@ async def test_every_objection_is_named(world: World) -> None:
     }
 
 
-async def test_limits_and_counts_include_what_was_sent(world: World) -> None:
-    sender, receiver = await world.subscriber(balance="200"), await world.subscriber()
+async def test_limits_and_counts_include_what_was_sent(world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="200"), await world.create_subscriber()
     await world.client.put(
-        "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await world.admin()
+        "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await world.create_admin()
     )
-    await change_rule(world, "Many in a day", threshold=1)
-    assert (await send(world, sender["id"], receiver["id"], "60")).code is None
-    assert codes(await check(world, sender["id"], "40.01")) == [
+    await update_rule(world, "Many in a day", threshold=1)
+    assert (await submit_transfer(world, sender["id"], receiver["id"], "60")).code is None
+    assert list_codes(await run_check(world, sender["id"], "40.01")) == [
         "DAILY_LIMIT_EXCEEDED",
         "COMPLIANCE_REJECTED",
     ]
-    assert codes(await check(world, sender["id"], "40", "agent_cashout")) == []
-    assert codes(await check(world, receiver["id"], "40")) == []
+    assert list_codes(await run_check(world, sender["id"], "40", "agent_cashout")) == []
+    assert list_codes(await run_check(world, receiver["id"], "40")) == []
 
 
-async def test_what_would_be_held_or_noticed_is_allowed_and_named(world: World) -> None:
-    subscriber = await world.subscriber()
-    await change_rule(world, "Large amount", threshold="5")
-    answer = await check(world, subscriber["id"])
+async def test_what_would_be_held_or_noticed_is_allowed_and_named(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
+    await update_rule(world, "Large amount", threshold="5")
+    answer = await run_check(world, subscriber["id"])
     assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "HIGH", 60)
-    assert codes(answer) == ["AMOUNT_THRESHOLD"]
+    assert list_codes(answer) == ["AMOUNT_THRESHOLD"]
     assert answer["violations"][0]["message"].endswith("it would be held for review")
-    await change_rule(world, "Large amount", action="alert", severity="LOW")
-    answer = await check(world, subscriber["id"])
+    await update_rule(world, "Large amount", action="alert", severity="LOW")
+    answer = await run_check(world, subscriber["id"])
     assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "LOW", 10)
 
 
-async def test_state(world: World) -> None:
-    subscriber = await world.subscriber()
+async def test_state(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
-    await world.client.post(url, json={"reason": "fraud"}, auth=await world.admin())
+    await world.client.post(url, json={"reason": "fraud"}, auth=await world.create_admin())
     for kind in ("transfer_p2p", "partner_fund"):
-        answer = await check(world, subscriber["id"], kind=kind)
+        answer = await run_check(world, subscriber["id"], kind=kind)
         assert (answer["allowed"], answer["risk_level"]) == (False, "HIGH")
-        assert codes(answer) == ["SUBSCRIBER_BLOCKED"]
+        assert list_codes(answer) == ["SUBSCRIBER_BLOCKED"]
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund", "processor_transfer"])
-async def test_what_a_subscriber_receives_is_checked_as_that(world: World, kind: str) -> None:
-    subscriber = await world.subscriber(balance="1")
-    await change_rule(world, "Large cash-in or top-up", status="inactive")
-    assert codes(await check(world, subscriber["id"], "499999", kind)) == []
-    assert codes(await check(world, subscriber["id"], "499999.01", kind)) == [
+async def test_what_a_subscriber_receives_is_checked_as_that(world: Harness, kind: str) -> None:
+    subscriber = await world.create_subscriber(balance="1")
+    await update_rule(world, "Large cash-in or top-up", status="inactive")
+    assert list_codes(await run_check(world, subscriber["id"], "499999", kind)) == []
+    assert list_codes(await run_check(world, subscriber["id"], "499999.01", kind)) == [
         "MAX_BALANCE_EXCEEDED"
     ]
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund"])
-async def test_rules_about_the_payee_are_checked_too(world: World, kind: str) -> None:
-    subscriber = await world.subscriber()
-    assert codes(await check(world, subscriber["id"], "200000", kind)) == []
-    assert codes(await check(world, subscriber["id"], "200000.01", kind)) == ["AMOUNT_THRESHOLD"]
-    await change_rule(world, "Large cash-in or top-up", action="block")
-    answer = await check(world, subscriber["id"], "200000.01", kind)
-    assert codes(answer) == ["COMPLIANCE_REJECTED"]
+async def test_rules_about_the_payee_are_checked_too(world: Harness, kind: str) -> None:
+    subscriber = await world.create_subscriber()
+    assert list_codes(await run_check(world, subscriber["id"], "200000", kind)) == []
+    assert list_codes(await run_check(world, subscriber["id"], "200000.01", kind)) == [
+        "AMOUNT_THRESHOLD"
+    ]
+    await update_rule(world, "Large cash-in or top-up", action="block")
+    answer = await run_check(world, subscriber["id"], "200000.01", kind)
+    assert list_codes(answer) == ["COMPLIANCE_REJECTED"]
 
 
-async def test_nothing_is_moved_recorded_or_counted(world: World, services: Services) -> None:
-    await change_rule(world, "Large amount", threshold="1")
-    await change_rule(world, "Many in an hour", threshold=0)
-    await change_rule(world, "Wrong PINs", threshold=0, status="active")
-    subscriber = await world.subscriber(balance="100")
-    before = await everything(services)
+async def test_nothing_is_moved_recorded_or_counted(world: Harness, services: Services) -> None:
+    await update_rule(world, "Large amount", threshold="1")
+    await update_rule(world, "Many in an hour", threshold=0)
+    await update_rule(world, "Wrong PINs", threshold=0, status="active")
+    subscriber = await world.create_subscriber(balance="100")
+    before = await snapshot_tables(services)
     for _ in range(3):
-        assert codes(await check(world, subscriber["id"])) != []
-    assert await everything(services) == before
-    assert await alerts(world) == []
+        assert list_codes(await run_check(world, subscriber["id"])) != []
+    assert await snapshot_tables(services) == before
+    assert await list_alerts(world) == []
 
 
-async def everything(services: Services) -> list[Any]:
+async def snapshot_tables(services: Services) -> list[Any]:
     return [
         await services.database.fetch(f"SELECT * FROM {table} ORDER BY 1")
         for table in ("accounts", "transactions", "entries", "alerts", "events", "pins")
     ]
 
 
-async def test_a_bad_question_is_named(world: World) -> None:
-    subscriber = await world.subscriber()
+async def test_a_bad_question_is_named(world: Harness) -> None:
+    subscriber = await world.create_subscriber()
     good = {"subscriber_id": subscriber["id"], "amount": "1", "transaction_type": "transfer"}
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"amount": 1}, 400, "amount"),
@@ -147,26 +149,28 @@ async def test_a_bad_question_is_named(world: World) -> None:
         ({"transaction_type": None}, 400, "transaction_type"),
     ]
     for change, status, field in bodies:
-        answer = await world.client.post(CHECK, json=good | change, auth=world.service())
+        answer = await world.client.post(
+            CHECK_URL, json=good | change, auth=world.get_service_auth()
+        )
         assert answer.status_code == status, answer.text
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_an_unknown_subscriber_is_not_found(world: World) -> None:
+async def test_an_unknown_subscriber_is_not_found(world: Harness) -> None:
     for unknown in ("sub_0000000000001", "nonsense"):
         body = {"subscriber_id": unknown, "amount": "1", "transaction_type": "transfer"}
-        answer = await world.client.post(CHECK, json=body, auth=await world.admin("C"))
+        answer = await world.client.post(CHECK_URL, json=body, auth=await world.create_admin("C"))
         assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
 async def test_a_restricted_subscriber_is_closed_to_admins_and_not_to_services(
-    world: World,
+    world: Harness,
 ) -> None:
-    restricted = await world.restricted_subscriber()
+    restricted = await world.create_restricted_subscriber()
     body = {"subscriber_id": restricted["id"], "amount": "1", "transaction_type": "transfer"}
-    answer = await world.client.post(CHECK, json=body, auth=await world.admin("C"))
+    answer = await world.client.post(CHECK_URL, json=body, auth=await world.create_admin("C"))
     assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-    assert (await check(world, restricted["id"]))["allowed"] is True
+    assert (await run_check(world, restricted["id"]))["allowed"] is True
 
 
 @pytest.mark.parametrize(
@@ -183,14 +187,14 @@ def test_the_risk_is_that_of_the_worst_finding(
     severities: list[str], expected: tuple[str, int]
 ) -> None:
     matches = [
-        RuleMatch(rule(severity), 1, None, needs_review=False, details={})
+        RuleMatch(build_rule(severity), 1, None, needs_review=False, details={})
         for severity in severities
     ]
     found = build_result(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
     assert (found.risk_level, found.score) == expected
 
 
-def rule(severity: str) -> ComplianceRule:
+def build_rule(severity: str) -> ComplianceRule:
     return ComplianceRule(
         id=1,
         type="AMOUNT_THRESHOLD",
@@ -202,16 +206,16 @@ def rule(severity: str) -> ComplianceRule:
     )
 
 
-async def test_an_assessment_knows_fee_and_funds(world: World, services: Services) -> None:
+async def test_an_assessment_knows_fee_and_funds(world: Harness, services: Services) -> None:
     """What a quote is made of."""
-    subscriber = await world.subscriber(balance="100")
+    subscriber = await world.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:
         return await services.ledger.assess(
             services.database, transaction_type=kind, amount=amount, subscriber_id=subscriber_id
         )
 
-    known = number(subscriber["id"])
+    known = decode_id(subscriber["id"])
     enough = await assess(98_52, known)
     assert (enough.fee, enough.fee_payer, enough.insufficient_funds) == (1_48, "sender", None)
     short = await assess(98_53, known)

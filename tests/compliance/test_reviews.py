@@ -6,109 +6,117 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
-from compliance.stage import (
-    ALERTS,
+from compliance.builders import (
+    ALERTS_URL,
     RESOLUTION,
-    alerts,
-    change_rule,
-    funds,
-    held,
-    listen,
-    number,
-    resolve,
-    send,
-    told,
-    transaction,
+    create_held_transfer,
+    decode_id,
+    get_funds,
+    get_transaction_status,
+    list_alerts,
+    list_events,
+    resolve_alert,
+    submit_transfer,
+    subscribe_to_events,
+    update_rule,
 )
+from harness import Harness
 from tapgate.edge.services import Services
 from tapgate.errors import unavailable
 from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
-from world import World
 
 
-async def test_without_a_decision_nothing_happens(world: World) -> None:
-    alert, sender, _ = await held(world)
-    answer = await resolve(world, alert["id"])
+async def test_without_a_decision_nothing_happens(world: Harness) -> None:
+    alert, sender, _ = await create_held_transfer(world)
+    answer = await resolve_alert(world, alert["id"])
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == ["transaction_decision"]
-    assert await funds(world, sender) == (1000_00, 100_01)
-    assert (await alerts(world))[0]["status"] == "open"
+    assert await get_funds(world, sender) == (1000_00, 100_01)
+    assert (await list_alerts(world))[0]["status"] == "open"
 
 
-async def test_released(world: World) -> None:
-    await listen(world)
-    alert, sender, receiver = await held(world)
+async def test_released(world: Harness) -> None:
+    await subscribe_to_events(world)
+    alert, sender, receiver = await create_held_transfer(world)
     assert alert["details"]["action"] == "review"
-    await world.client.post(f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C"))
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    await world.client.post(
+        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await world.create_admin("C")
+    )
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200, answer.text
     assert answer.json()["message"] == "Alert resolved; the transaction was released"
     assert answer.json()["alert"]["status"] == "resolved"
-    assert await funds(world, sender) == (899_99, 0)
-    assert await funds(world, receiver) == (100_01, 0)
-    assert await transaction(world, alert["transaction_id"]) == ("completed", None)
-    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    assert await get_funds(world, sender) == (899_99, 0)
+    assert await get_funds(world, receiver) == (100_01, 0)
+    assert await get_transaction_status(world, alert["transaction_id"]) == ("completed", None)
+    (entry,) = await world.list_audit_entries(alert["id"], "alert.resolved")
     assert entry["changes"]["status"] == ["investigating", "resolved"]
     assert entry["changes"]["transaction_decision"] == [None, "release"]
     assert entry["changes"]["transaction_status"] == ["under_review", "completed"]
-    assert await told(world, "alert.resolved") == [answer.json()["alert"]]
+    assert await list_events(world, "alert.resolved") == [answer.json()["alert"]]
 
 
-async def test_rejected(world: World) -> None:
-    alert, sender, receiver = await held(world)
-    answer = await resolve(
+async def test_rejected(world: Harness) -> None:
+    alert, sender, receiver = await create_held_transfer(world)
+    answer = await resolve_alert(
         world, alert["id"], status="false_positive", transaction_decision="reject"
     )
     assert answer.status_code == 200
     assert "funds are free again" in answer.json()["message"]
     assert answer.json()["alert"]["status"] == "false_positive"
-    assert await funds(world, sender) == (1000_00, 0)
-    assert await funds(world, receiver) == (0, 0)
+    assert await get_funds(world, sender) == (1000_00, 0)
+    assert await get_funds(world, receiver) == (0, 0)
     failed = ("failed", "COMPLIANCE_REJECTED")
-    assert await transaction(world, alert["transaction_id"]) == failed
+    assert await get_transaction_status(world, alert["transaction_id"]) == failed
 
 
-async def test_a_release_that_the_receiver_cannot_take(world: World) -> None:
-    alert, sender, receiver = await held(world)
-    admin = await world.admin()
+async def test_a_release_that_the_receiver_cannot_take(world: Harness) -> None:
+    alert, sender, receiver = await create_held_transfer(world)
+    admin = await world.create_admin()
     url = f"/api/v1/subscribers/{receiver}/block"
     await world.client.post(url, json={"reason": "fraud"}, auth=admin)
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
     assert "(SUBSCRIBER_BLOCKED)" in answer.json()["message"]
     assert answer.json()["alert"]["status"] == "resolved"
-    assert await funds(world, sender) == (1000_00, 0)
-    assert await transaction(world, alert["transaction_id"]) == ("failed", "SUBSCRIBER_BLOCKED")
+    assert await get_funds(world, sender) == (1000_00, 0)
+    assert await get_transaction_status(world, alert["transaction_id"]) == (
+        "failed",
+        "SUBSCRIBER_BLOCKED",
+    )
 
 
-async def test_a_release_over_the_receivers_maximum(world: World) -> None:
-    alert, sender, _ = await held(world)
+async def test_a_release_over_the_receivers_maximum(world: Harness) -> None:
+    alert, sender, _ = await create_held_transfer(world)
     answer = await world.client.put(
-        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await world.admin()
+        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await world.create_admin()
     )
     assert answer.status_code == 200
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert "(MAX_BALANCE_EXCEEDED)" in answer.json()["message"]
-    assert await funds(world, sender) == (1000_00, 0)
-    assert await transaction(world, alert["transaction_id"]) == ("failed", "MAX_BALANCE_EXCEEDED")
+    assert await get_funds(world, sender) == (1000_00, 0)
+    assert await get_transaction_status(world, alert["transaction_id"]) == (
+        "failed",
+        "MAX_BALANCE_EXCEEDED",
+    )
 
 
-async def test_each_transaction_has_its_own_alert(world: World) -> None:
-    first, sender, receiver = await held(world)
-    await send(world, sender, receiver, "200")
-    second, _ = await alerts(world, subscriber_id=sender)
+async def test_each_transaction_has_its_own_alert(world: Harness) -> None:
+    first, sender, receiver = await create_held_transfer(world)
+    await submit_transfer(world, sender, receiver, "200")
+    second, _ = await list_alerts(world, subscriber_id=sender)
     assert second["id"] != first["id"]
-    await resolve(world, first["id"], transaction_decision="reject")
-    assert await funds(world, sender) == (1000_00, 200_00)
-    await resolve(world, second["id"], transaction_decision="release")
-    assert await funds(world, sender) == (800_00, 0)
+    await resolve_alert(world, first["id"], transaction_decision="reject")
+    assert await get_funds(world, sender) == (1000_00, 200_00)
+    await resolve_alert(world, second["id"], transaction_decision="release")
+    assert await get_funds(world, sender) == (800_00, 0)
 
 
 async def test_of_many_decisions_at_once_one_is_carried_out(
-    world: World, settings: Settings, database_url: str
+    world: Harness, settings: Settings, database_url: str
 ) -> None:
     """In two processes."""
     async with (
@@ -118,12 +126,12 @@ async def test_of_many_decisions_at_once_one_is_carried_out(
         ) as elsewhere,
     ):
         for _ in range(3):
-            alert, sender, receiver = await held(world)
-            admins = [await world.admin("C") for _ in range(10)]
+            alert, sender, receiver = await create_held_transfer(world)
+            admins = [await world.create_admin("C") for _ in range(10)]
             answers = await asyncio.gather(
                 *(
                     (world.client, elsewhere)[place % 2].post(
-                        f"{ALERTS}/{alert['id']}/resolve",
+                        f"{ALERTS_URL}/{alert['id']}/resolve",
                         json=RESOLUTION
                         | {"transaction_decision": ("release", "reject")[place // 2 % 2]},
                         auth=admin,
@@ -136,38 +144,38 @@ async def test_of_many_decisions_at_once_one_is_carried_out(
             assert codes == {"ALREADY_RESOLVED"}
             (done,) = [place for place, one in enumerate(answers) if one.status_code == 200]
             released = done // 2 % 2 == 0
-            assert await funds(world, sender) == ((899_99 if released else 1000_00), 0)
-            assert await funds(world, receiver) == ((100_01 if released else 0), 0)
-            found = await world.client.get(f"{ALERTS}/{alert['id']}", auth=admins[0])
+            assert await get_funds(world, sender) == ((899_99 if released else 1000_00), 0)
+            assert await get_funds(world, receiver) == ((100_01 if released else 0), 0)
+            found = await world.client.get(f"{ALERTS_URL}/{alert['id']}", auth=admins[0])
             assert found.json()["resolved_by"] == admins[done].id
-            assert len(await world.audit(alert["id"], "alert.resolved")) == 1
+            assert len(await world.list_audit_entries(alert["id"], "alert.resolved")) == 1
     async with world.services.database.connection() as connection:
         assert (await verify(connection)).is_valid
 
 
 async def test_the_transaction_is_settled_only_with_its_alert(
-    world: World, services: Services
+    world: Harness, services: Services
 ) -> None:
     """What cannot be written about the alert leaves the funds held, to be decided again."""
-    alert, sender, receiver = await held(world)
+    alert, sender, receiver = await create_held_transfer(world)
     await services.database.execute(
         "ALTER TABLE alerts ADD CONSTRAINT broken CHECK (resolution_notes IS NULL)"
     )
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 500
-    assert await funds(world, sender) == (1000_00, 100_01)
-    assert (await alerts(world))[0]["status"] == "open"
-    assert (await send(world, receiver, sender, "1")).code == "INSUFFICIENT_FUNDS"
+    assert await get_funds(world, sender) == (1000_00, 100_01)
+    assert (await list_alerts(world))[0]["status"] == "open"
+    assert (await submit_transfer(world, receiver, sender, "1")).code == "INSUFFICIENT_FUNDS"
     await services.database.execute("ALTER TABLE alerts DROP CONSTRAINT broken")
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
-    assert await funds(world, sender) == (899_99, 0)
+    assert await get_funds(world, sender) == (899_99, 0)
 
 
 async def test_a_database_lost_after_the_settlement_does_not_change_the_response(
-    world: World, services: Services, monkeypatch: pytest.MonkeyPatch
+    world: Harness, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alert, sender, _ = await held(world)
+    alert, sender, _ = await create_held_transfer(world)
     submit = services.ledger.submit
 
     async def submit_and_lose(order: LedgerCommand) -> Outcome:
@@ -177,39 +185,39 @@ async def test_a_database_lost_after_the_settlement_does_not_change_the_response
         return outcome
 
     monkeypatch.setattr(services.ledger, "submit", submit_and_lose)
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     monkeypatch.undo()
     assert (answer.status_code, answer.json()["alert"]["status"]) == (200, "resolved")
-    assert await funds(world, sender) == (899_99, 0)
+    assert await get_funds(world, sender) == (899_99, 0)
 
 
-async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world: World) -> None:
-    alert, sender, _ = await held(world)
-    settlement = ReviewDecision(transaction_id=number(alert["transaction_id"]), release=False)
+async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world: Harness) -> None:
+    alert, sender, _ = await create_held_transfer(world)
+    settlement = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
     (await world.services.ledger.submit(settlement)).require_accepted()
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
     assert answer.json()["message"].endswith("had been decided before: failed")
-    assert await funds(world, sender) == (1000_00, 0)
-    again = await resolve(world, alert["id"], transaction_decision="release")
+    assert await get_funds(world, sender) == (1000_00, 0)
+    again = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
-async def test_resolved_alerts_are_refused_before_the_decision_is_looked_at(world: World) -> None:
-    alert, _, _ = await held(world)
-    await resolve(world, alert["id"], transaction_decision="reject")
-    answer = await resolve(world, alert["id"])
+async def test_resolved_alerts_are_refused_before_the_decision_is_looked_at(world: Harness) -> None:
+    alert, _, _ = await create_held_transfer(world)
+    await resolve_alert(world, alert["id"], transaction_decision="reject")
+    answer = await resolve_alert(world, alert["id"])
     assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
 async def test_a_transaction_held_for_a_restricted_subscriber_can_be_released(
-    world: World,
+    world: Harness,
 ) -> None:
-    await change_rule(world, "Large amount", threshold="100")
-    sender, receiver = await world.restricted_subscriber(), await world.subscriber()
-    await world.give(sender["id"], "500")
-    assert (await send(world, sender["id"], receiver["id"], "101")).code is None
-    (alert,) = await alerts(world)
-    answer = await resolve(world, alert["id"], transaction_decision="release")
+    await update_rule(world, "Large amount", threshold="100")
+    sender, receiver = await world.create_restricted_subscriber(), await world.create_subscriber()
+    await world.deposit(sender["id"], "500")
+    assert (await submit_transfer(world, sender["id"], receiver["id"], "101")).code is None
+    (alert,) = await list_alerts(world)
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
-    assert await funds(world, receiver["id"]) == (101_00, 0)
+    assert await get_funds(world, receiver["id"]) == (101_00, 0)

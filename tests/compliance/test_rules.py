@@ -5,40 +5,42 @@ from typing import Any
 
 import httpx2
 
-from compliance.stage import RULES, change_rule, rules, send
+from compliance.builders import RULES_URL, get_rules_by_name, submit_transfer, update_rule
+from harness import Harness
 from tapgate.edge.services import Services
 from tapgate.gateway import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
-from world import World
 
-WATCHED = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
-
-
-async def put(world: World, name: str, body: Any) -> httpx2.Response:
-    rule_id = (await rules(world))[name]["id"]
-    return await world.client.put(f"{RULES}/{rule_id}", json=body, auth=await world.admin())
+DEFAULT_TRANSACTION_TYPES = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
 
 
-async def test_one_rule(world: World) -> None:
-    officer = await world.admin("C")
-    for rule in (await rules(world)).values():
-        answer = await world.client.get(f"{RULES}/{rule['id']}", auth=officer)
+async def put_rule(world: Harness, name: str, body: Any) -> httpx2.Response:
+    rule_id = (await get_rules_by_name(world))[name]["id"]
+    return await world.client.put(
+        f"{RULES_URL}/{rule_id}", json=body, auth=await world.create_admin()
+    )
+
+
+async def test_one_rule(world: Harness) -> None:
+    officer = await world.create_admin("C")
+    for rule in (await get_rules_by_name(world)).values():
+        answer = await world.client.get(f"{RULES_URL}/{rule['id']}", auth=officer)
         assert (answer.status_code, answer.json()) == (200, rule)
     for unknown in ("rul_0000000000001", "alr_0000000000001", "1"):
-        answer = await world.client.get(f"{RULES}/{unknown}", auth=officer)
+        answer = await world.client.get(f"{RULES_URL}/{unknown}", auth=officer)
         assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_the_defaults(world: World) -> None:
-    found = await rules(world)
+async def test_the_defaults(world: Harness) -> None:
+    found = await get_rules_by_name(world)
     assert all(rule.pop("id").startswith("rul_") for rule in found.values())
     assert found == {
         "Large amount": {
             "name": "Large amount",
             "type": "AMOUNT_THRESHOLD",
             "subject": "payer",
-            "transaction_types": WATCHED,
+            "transaction_types": DEFAULT_TRANSACTION_TYPES,
             "threshold": "500000.00",
             "currency": "SLE",
             "window_seconds": None,
@@ -50,7 +52,7 @@ async def test_the_defaults(world: World) -> None:
             "name": "Many in an hour",
             "type": "TRANSACTION_COUNT",
             "subject": "payer",
-            "transaction_types": WATCHED,
+            "transaction_types": DEFAULT_TRANSACTION_TYPES,
             "threshold": 10,
             "currency": None,
             "window_seconds": 3600,
@@ -62,7 +64,7 @@ async def test_the_defaults(world: World) -> None:
             "name": "Many in a day",
             "type": "TRANSACTION_COUNT",
             "subject": "payer",
-            "transaction_types": WATCHED,
+            "transaction_types": DEFAULT_TRANSACTION_TYPES,
             "threshold": 20,
             "currency": None,
             "window_seconds": 86400,
@@ -74,7 +76,7 @@ async def test_the_defaults(world: World) -> None:
             "name": "Wrong PINs",
             "type": "PIN_FAILURES",
             "subject": "payer",
-            "transaction_types": WATCHED,
+            "transaction_types": DEFAULT_TRANSACTION_TYPES,
             "threshold": 5,
             "currency": None,
             "window_seconds": 86400,
@@ -110,30 +112,32 @@ async def test_the_defaults(world: World) -> None:
 
 
 async def test_deleted_defaults_do_not_come_back_at_the_next_start(
-    world: World, services: Services
+    world: Harness, services: Services
 ) -> None:
-    for rule in (await rules(world)).values():
-        answer = await world.client.delete(f"{RULES}/{rule['id']}", auth=await world.admin("C"))
+    for rule in (await get_rules_by_name(world)).values():
+        answer = await world.client.delete(
+            f"{RULES_URL}/{rule['id']}", auth=await world.create_admin("C")
+        )
         assert answer.status_code == 204
     await services.database.execute("DELETE FROM fee_rules; DELETE FROM commission_rules")
     async with services.database.transaction() as tx:
         await insert_defaults(tx, "SLE", services.new_id)
-    assert await rules(world) == {}
+    assert await get_rules_by_name(world) == {}
     for table in ("fee_rules", "commission_rules"):
         assert await services.database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_in_pages(world: World) -> None:
-    admin = await world.admin("C")
-    first = (await world.client.get(f"{RULES}?limit=3", auth=admin)).json()
+async def test_in_pages(world: Harness) -> None:
+    admin = await world.create_admin("C")
+    first = (await world.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
-    rest = await world.client.get(f"{RULES}?limit=3&cursor={first['next_cursor']}", auth=admin)
+    rest = await world.client.get(f"{RULES_URL}?limit=3&cursor={first['next_cursor']}", auth=admin)
     assert rest.json()["data"][-1]["name"] == "Large amount"
     assert (len(rest.json()["data"]), rest.json()["has_more"]) == (3, False)
 
 
-async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
-    before = (await rules(world))["Many in an hour"]
+async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
+    before = (await get_rules_by_name(world))["Many in an hour"]
     changes: dict[str, Any] = {
         "name": "Many in two hours",
         "transaction_types": ["agent_cashout", "transfer", "transfer"],
@@ -143,33 +147,33 @@ async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
         "severity": "CRITICAL",
         "status": "inactive",
     }
-    answer = await put(world, "Many in an hour", changes)
+    answer = await put_rule(world, "Many in an hour", changes)
     expected = before | changes | {"transaction_types": ["agent_cashout", "transfer"]}
     assert (answer.status_code, answer.json()) == (200, expected)
-    assert (await rules(world))["Many in two hours"] == expected
-    (entry,) = await world.audit(before["id"], "compliance_rule.updated")
+    assert (await get_rules_by_name(world))["Many in two hours"] == expected
+    (entry,) = await world.list_audit_entries(before["id"], "compliance_rule.updated")
     assert entry["changes"]["threshold"] == [10, 3]
     assert entry["changes"]["status"] == ["active", "inactive"]
     assert entry["changes"]["window_seconds"] == [3600, 7200]
     assert set(entry["changes"]) == set(changes)
 
 
-async def test_what_is_answered_can_be_sent_back_and_is_no_change(world: World) -> None:
-    for name, rule in (await rules(world)).items():
-        answer = await put(world, name, rule)
+async def test_what_is_answered_can_be_sent_back_and_is_no_change(world: Harness) -> None:
+    for name, rule in (await get_rules_by_name(world)).items():
+        answer = await put_rule(world, name, rule)
         assert (answer.status_code, answer.json()) == (200, rule)
-        other = await put(world, name, {"id": "rul_0", "type": "PIN_FAILURES"})
+        other = await put_rule(world, name, {"id": "rul_0", "type": "PIN_FAILURES"})
         assert other.json() == rule
-        assert await world.audit(rule["id"], "compliance_rule.updated") == []
+        assert await world.list_audit_entries(rule["id"], "compliance_rule.updated") == []
 
 
-async def test_an_amount_is_a_string_and_a_count_either(world: World) -> None:
-    assert (await change_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
-    assert (await change_rule(world, "Many in a day", threshold="7"))["threshold"] == 7
-    assert (await change_rule(world, "Many in a day", threshold=0))["threshold"] == 0
+async def test_an_amount_is_a_string_and_a_count_either(world: Harness) -> None:
+    assert (await update_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
+    assert (await update_rule(world, "Many in a day", threshold="7"))["threshold"] == 7
+    assert (await update_rule(world, "Many in a day", threshold=0))["threshold"] == 0
 
 
-async def test_a_bad_value_is_named(world: World) -> None:
+async def test_a_bad_value_is_named(world: Harness) -> None:
     amount, count = "Large amount", "Many in a day"
     bodies: list[tuple[str, dict[str, Any], int, str]] = [
         (amount, {"threshold": 500}, 400, "threshold"),
@@ -197,37 +201,45 @@ async def test_a_bad_value_is_named(world: World) -> None:
         (count, {"status": "deleted"}, 422, "status"),
         (count, {"name": ""}, 422, "name"),
     ]
-    before = await rules(world)
+    before = await get_rules_by_name(world)
     for name, body, status, field in bodies:
-        answer = await put(world, name, body)
+        answer = await put_rule(world, name, body)
         assert answer.status_code == status, (body, answer.text)
         assert list(answer.json()["details"]["fields"]) == [field]
-    assert await rules(world) == before
+    assert await get_rules_by_name(world) == before
 
 
-async def test_another_currency_is_refused(world: World) -> None:
-    answer = await put(world, "Large amount", {"currency": "EUR", "threshold": "7"})
+async def test_another_currency_is_refused(world: Harness) -> None:
+    answer = await put_rule(world, "Large amount", {"currency": "EUR", "threshold": "7"})
     assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_an_unknown_rule_is_not_found(world: World) -> None:
+async def test_an_unknown_rule_is_not_found(world: Harness) -> None:
     for rule_id in ("1", "rul_", "rul_0000000000001", "sub_0000000000001"):
-        answer = await world.client.put(f"{RULES}/{rule_id}", json={}, auth=await world.admin())
+        answer = await world.client.put(
+            f"{RULES_URL}/{rule_id}", json={}, auth=await world.create_admin()
+        )
         assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
 async def test_every_process_decides_by_the_new_rule_at_once(
-    world: World, settings: Settings, database_url: str
+    world: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
-        sender, receiver = await world.subscriber(balance="1000"), await world.subscriber()
-        elsewhere = World(second, world.client)
+        sender, receiver = (
+            await world.create_subscriber(balance="1000"),
+            await world.create_subscriber(),
+        )
+        elsewhere = Harness(second, world.client)
         for here in (world, elsewhere):  # both know the old rule now
-            assert (await send(here, sender["id"], receiver["id"], "50")).code is None
-        await change_rule(world, "Large amount", threshold="10", action="block")
+            assert (await submit_transfer(here, sender["id"], receiver["id"], "50")).code is None
+        await update_rule(world, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(
-            *(send(here, sender["id"], receiver["id"], "50") for here in (world, elsewhere))
+            *(
+                submit_transfer(here, sender["id"], receiver["id"], "50")
+                for here in (world, elsewhere)
+            )
         )
         assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
-        await change_rule(world, "Large amount", status="inactive")
-        assert (await send(elsewhere, sender["id"], receiver["id"], "50")).code is None
+        await update_rule(world, "Large amount", status="inactive")
+        assert (await submit_transfer(elsewhere, sender["id"], receiver["id"], "50")).code is None

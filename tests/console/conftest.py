@@ -3,23 +3,23 @@
 import httpx2
 import pytest
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.gateway import create_app
-from world import World
 
 
 @pytest.fixture
-def visitors(world: World) -> Visitors:
+def visitors(world: Harness) -> ConsoleClients:
     app = create_app(world.services)
-    return Visitors(world, httpx2.ASGITransport(app, raise_app_exceptions=False))
+    return ConsoleClients(world, httpx2.ASGITransport(app, raise_app_exceptions=False))
 
 
 @pytest.fixture
-def stranger(visitors: Visitors) -> Visitor:
-    return visitors.stranger()
+def stranger(visitors: ConsoleClients) -> ConsoleClient:
+    return visitors.create_signed_out()
 
 
 @pytest.fixture
-async def ada(visitors: Visitors) -> Visitor:
+async def ada(visitors: ConsoleClients) -> ConsoleClient:
     """A system_admin."""
-    return await visitors.of("A")
+    return await visitors.create_signed_in("A")

@@ -7,36 +7,40 @@ from urllib.parse import unquote
 
 import pytest
 
-from console.visitor import Visitor, Visitors
-from world import World
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 
 URL = "/console/cards/upload"
 HEADER = "Serial No.,MAC Address\n"
 
 
-def tallies(text: str) -> list[str]:
+def parse_counts(text: str) -> list[str]:
     """New, skipped, with errors, in the file."""
     return re.findall(r"<dd>([\d,]+)</dd>", text)
 
 
-async def test_good_rows_bad_rows_and_the_same_file_again(ada: Visitor, world: World) -> None:
-    form = await ada.page(URL)
+async def test_good_rows_bad_rows_and_the_same_file_again(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    form = await ada.get_page_text(URL)
     assert 'hx-encoding="multipart/form-data"' in form and "<progress data-upload" in form
     file = f"{HEADER}UP-1,04A22B1A6F8001\nUP-2,nonsense\n<b>&,\nUP-1,\n".encode()
     text = (await ada.post_file(URL, file)).text
-    assert tallies(text) == ["1", "0", "3", "4"]
+    assert parse_counts(text) == ["1", "0", "3", "4"]
     assert 'data-label="Row">3</td><td data-label="Serial">UP-2<' in text
     assert "&lt;b&gt;&amp;" in text and "<b>" not in text
     assert "Serial No. is also in row 2" in text
     text = (await ada.post_file(URL, f"{HEADER}UP-1,04A22B1A6F8001\n".encode())).text
-    assert tallies(text) == ["0", "1", "0", "1"] and "there already. Nothing was changed" in text
-    assert "UP-1" in await ada.page("/console/cards?status=UNASSIGNED")
+    assert (
+        parse_counts(text) == ["0", "1", "0", "1"] and "there already. Nothing was changed" in text
+    )
+    assert "UP-1" in await ada.get_page_text("/console/cards?status=UNASSIGNED")
 
 
-async def test_thousands_of_errors_are_a_file(ada: Visitor) -> None:
+async def test_thousands_of_errors_are_a_file(ada: ConsoleClient) -> None:
     rows = "".join(f"=BAD {number},\n" for number in range(3000))
     text = (await ada.post_file(URL, (HEADER + rows).encode())).text
-    assert tallies(text) == ["0", "0", "3,000", "3,000"]
+    assert parse_counts(text) == ["0", "0", "3,000", "3,000"]
     assert text.count('data-label="Row"') == 200 and "And 2,800 more" in text
     link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
     assert link is not None
@@ -55,40 +59,42 @@ async def test_thousands_of_errors_are_a_file(ada: Visitor) -> None:
         (HEADER.encode() + b"A,\n" * 10_001, "The file must not have more than 10000 rows."),
     ],
 )
-async def test_a_file_that_is_none(ada: Visitor, content: bytes, sentence: str) -> None:
+async def test_a_file_that_is_none(ada: ConsoleClient, content: bytes, sentence: str) -> None:
     answer = await ada.post_file(URL, content)
     assert answer.status_code == 200
     assert "No card was created" in answer.text and sentence in answer.text
 
 
-async def test_a_header_alone_is_said(ada: Visitor) -> None:
+async def test_a_header_alone_is_said(ada: ConsoleClient) -> None:
     text = (await ada.post_file(URL, HEADER.encode())).text
-    assert "a header and no rows" in text and tallies(text) == ["0", "0", "0", "0"]
+    assert "a header and no rows" in text and parse_counts(text) == ["0", "0", "0", "0"]
 
 
-async def test_a_form_without_a_file_is_refused(ada: Visitor) -> None:
-    answer = await ada.post_part(URL, {"file": "cards.csv"})
+async def test_a_form_without_a_file_is_refused(ada: ConsoleClient) -> None:
+    answer = await ada.post_partial(URL, {"file": "cards.csv"})
     assert answer.status_code == 200 and "No card was created" in answer.text
 
 
 @pytest.mark.parametrize("role", ["C", "S", "F"])
-async def test_only_system_admins_upload(visitors: Visitors, role: str) -> None:
-    visitor = await visitors.of(role)
+async def test_only_system_admins_upload(visitors: ConsoleClients, role: str) -> None:
+    visitor = await visitors.create_signed_in(role)
     assert (await visitor.get(URL)).status_code == 403
     assert (await visitor.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
-    assert "UP-9" not in await visitor.page("/console/cards")
+    assert "UP-9" not in await visitor.get_page_text("/console/cards")
 
 
-async def test_only_pages_of_this_session_upload(ada: Visitor) -> None:
+async def test_only_pages_of_this_session_upload(ada: ConsoleClient) -> None:
     answer = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
     assert answer.status_code == 403
-    assert "UP-8" not in await ada.page("/console/cards")
+    assert "UP-8" not in await ada.get_page_text("/console/cards")
 
 
-async def test_a_page_takes_no_larger_file_than_the_interface(ada: Visitor) -> None:
+async def test_a_page_takes_no_larger_file_than_the_interface(ada: ConsoleClient) -> None:
     """What is around the endpoints has room for the form; what is passed on keeps their limits."""
     content = f"{HEADER}UP-LARGE,\n".encode()
     content += b"\n".ljust(60_000, b" ") * ((8 * 1024 * 1024 - len(content)) // 60_000 + 1)
     answer = await ada.post_file(URL, content)
-    assert "Request body too large" in answer.text and tallies(answer.text) == []
-    assert "/console/cards/UP-LARGE" not in await ada.page("/console/cards?search=UP-LARGE")
+    assert "Request body too large" in answer.text and parse_counts(answer.text) == []
+    assert "/console/cards/UP-LARGE" not in await ada.get_page_text(
+        "/console/cards?search=UP-LARGE"
+    )

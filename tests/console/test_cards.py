@@ -2,13 +2,13 @@
 
 import pytest
 
-from cards.stage import link_to_child, new_card
-from console.visitor import Visitor, Visitors
+from cards.builders import create_card, link_child_card
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.cards.model import BLOCK_REASON_TEXTS
 from tapgate.console.pages.cards import ACTIONS
-from world import World
 
-HOSTILE = "<script>alert(1)</script>"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def test_every_reason_can_be_chosen_and_those_for_good_say_so() -> None:
@@ -20,62 +20,68 @@ def test_every_reason_can_be_chosen_and_those_for_good_say_so() -> None:
     assert said == {"lost", "stolen", "damaged"}
 
 
-async def test_the_life_of_a_card(ada: Visitor, world: World) -> None:
-    holder = await world.subscriber()
-    serial = await world.card(holder["id"])
+async def test_the_life_of_a_card(ada: ConsoleClient, world: Harness) -> None:
+    holder = await world.create_subscriber()
+    serial = await world.create_card(holder["id"])
     page = f"/console/cards/{serial}"
-    shown = await ada.page(page)
+    shown = await ada.get_page_text(page)
     assert f'href="/console/subscribers/{holder["id"]}"' in shown
     assert "card.block" in shown and "card.unblock" not in shown
-    await ada.act("card.block", {"reason": "fraud"}, serial=serial)
-    shown = await ada.page(page)
+    await ada.submit_action("card.block", {"reason": "fraud"}, serial=serial)
+    shown = await ada.get_page_text(page)
     assert "The card is blocked." in shown and "card.unblock" in shown and "card.lose" in shown
-    await ada.act("card.unblock", {}, serial=serial)
-    await ada.act("card.block", {"reason": "stolen"}, serial=serial)
-    shown = await ada.page(page)
+    await ada.submit_action("card.unblock", {}, serial=serial)
+    await ada.submit_action("card.block", {"reason": "stolen"}, serial=serial)
+    shown = await ada.get_page_text(page)
     assert "blocked for good (stolen)" in shown
     assert "card.unblock" not in shown and "card.block" not in shown
-    refused = await ada.act("card.unblock", {}, serial=serial)
+    refused = await ada.submit_action("card.unblock", {}, serial=serial)
     assert "This card is blocked for good" in refused.text
 
 
-async def test_a_childs_card_has_a_meter_and_text_stays_text(ada: Visitor, world: World) -> None:
-    parent, serial = await world.subscriber(), await new_card(world)
-    await link_to_child(world, serial, parent["id"], child_name=HOSTILE)
+async def test_a_childs_card_has_a_meter_and_text_stays_text(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    parent, serial = await world.create_subscriber(), await create_card(world)
+    await link_child_card(world, serial, parent["id"], child_name=XSS_PAYLOAD)
     answer = await ada.get(f"/console/cards/{serial}")
     assert 'max="100.00" aria-label="Spent with this card"' in answer.text
-    assert "&lt;script&gt;" in answer.text and HOSTILE not in answer.text
-    assert HOSTILE not in (await ada.get("/console/cards")).text
+    assert "&lt;script&gt;" in answer.text and XSS_PAYLOAD not in answer.text
+    assert XSS_PAYLOAD not in (await ada.get("/console/cards")).text
 
 
-async def test_a_new_card_can_be_linked_from_its_page(ada: Visitor, world: World) -> None:
-    serial = await new_card(world)
-    shown = await ada.page(f"/console/cards/{serial}")
+async def test_a_new_card_can_be_linked_from_its_page(ada: ConsoleClient, world: Harness) -> None:
+    serial = await create_card(world)
+    shown = await ada.get_page_text(f"/console/cards/{serial}")
     assert f"/console/acts/card.link?card_serial={serial}" in shown
-    form = await ada.part(f"/console/acts/card.link?card_serial={serial}")
+    form = await ada.get_partial(f"/console/acts/card.link?card_serial={serial}")
     assert f'value="{serial}"' in form.text
 
 
-async def test_filters_that_are_none_are_said_and_left_out(ada: Visitor, world: World) -> None:
-    serial = await new_card(world)
-    shown = await ada.page("/console/cards?subscriber_id=nobody&search=NEW")
+async def test_filters_that_are_none_are_said_and_left_out(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    serial = await create_card(world)
+    shown = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
     assert "Subscriber must be" in shown and serial in shown
-    part = (await ada.part("/console/cards?status=NONSENSE")).text
+    part = (await ada.get_partial("/console/cards?status=NONSENSE")).text
     assert 'id="wrong-filters" role="alert" hx-swap-oob="true"><p' in part and serial in part
-    part = (await ada.part("/console/cards?search=NEW")).text
+    part = (await ada.get_partial("/console/cards?search=NEW")).text
     assert 'hx-swap-oob="true"></div>' in part, "what was said before is taken back"
 
 
 async def test_who_is_restricted_is_asked_but_the_card_can_be_blocked(
-    ada: Visitor, world: World
+    ada: ConsoleClient, world: Harness
 ) -> None:
-    hidden = await world.restricted_subscriber()
-    serial = await world.card(hidden["id"])
-    shown = await ada.page(f"/console/cards/{serial}")
+    hidden = await world.create_restricted_subscriber()
+    serial = await world.create_card(hidden["id"])
+    shown = await ada.get_page_text(f"/console/cards/{serial}")
     assert "Card of a restricted subscriber" in shown and "card.block" in shown
     assert "Aminata" not in shown and hidden["id"] not in shown
-    assert (await ada.act("card.block", {"reason": "lost"}, serial=serial)).status_code == 200
-    assert serial not in await ada.page("/console/cards")
+    assert (
+        await ada.submit_action("card.block", {"reason": "lost"}, serial=serial)
+    ).status_code == 200
+    assert serial not in await ada.get_page_text("/console/cards")
 
 
 @pytest.mark.parametrize(
@@ -83,17 +89,17 @@ async def test_who_is_restricted_is_asked_but_the_card_can_be_blocked(
     [("C", {"block"}, True), ("S", {"block"}, False), ("F", set(), False)],
 )
 async def test_roles_see_what_they_may(
-    visitors: Visitors, world: World, role: str, acts: set[str], audit: bool
+    visitors: ConsoleClients, world: Harness, role: str, acts: set[str], audit: bool
 ) -> None:
-    visitor = await visitors.of(role)
-    serial = await world.card((await world.subscriber())["id"])
-    shown = await visitor.page(f"/console/cards/{serial}")
+    visitor = await visitors.create_signed_in(role)
+    serial = await world.create_card((await world.create_subscriber())["id"])
+    shown = await visitor.get_page_text(f"/console/cards/{serial}")
     assert ("card.block" in shown) == ("block" in acts)
     assert ('id="audit"' in shown) == audit
-    assert "/console/cards/upload" not in await visitor.page("/console/cards")
+    assert "/console/cards/upload" not in await visitor.get_page_text("/console/cards")
 
 
-async def test_there_is_no_page_of_no_card(ada: Visitor) -> None:
+async def test_there_is_no_page_of_no_card(ada: ConsoleClient) -> None:
     for serial in ("NOBODY-1", "%3Cscript%3E", "a%2Fb"):
         answer = await ada.get(f"/console/cards/{serial}")
         assert answer.status_code == 404 and "<script>" not in answer.text

@@ -4,46 +4,48 @@ from typing import Any
 
 import pytest
 
-from agents.stage import cash_in, new_agent
-from compliance.stage import change_rule, rules, transfer
-from console.visitor import Visitor, Visitors
+from agents.builders import cash_in, create_agent
+from compliance.builders import build_transfer, get_rules_by_name, update_rule
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
-from world import World
 
-QUEUE = "/console/compliance"
-HOSTILE = "<script>alert(1)</script>"
+QUEUE_URL = "/console/compliance"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 @pytest.fixture
-async def officer(visitors: Visitors) -> Visitor:
-    return await visitors.of("C")
+async def officer(visitors: ConsoleClients) -> ConsoleClient:
+    return await visitors.create_signed_in("C")
 
 
-async def held(world: World, sender: dict[str, Any], receiver: dict[str, Any]) -> str:
+async def create_held_payment(
+    world: Harness, sender: dict[str, Any], receiver: dict[str, Any]
+) -> str:
     """The alert that holds a payment of 100.00."""
-    await change_rule(world, "Large amount", threshold="50")
-    order = transfer(sender["id"], receiver["id"], "100.00")
+    await update_rule(world, "Large amount", threshold="50")
+    order = build_transfer(sender["id"], receiver["id"], "100.00")
     assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
-    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
+    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
     return str(answer.json()["data"][0]["id"])
 
 
-async def available(world: World, person: dict[str, Any]) -> str:
+async def get_available_balance(world: Harness, person: dict[str, Any]) -> str:
     url = f"/api/v1/balance/{person['id']}"
-    answer = await world.client.get(url, auth=world.service())
+    answer = await world.client.get(url, auth=world.get_service_auth())
     return str(answer.json()["available"])
 
 
 DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 
 
-async def test_a_held_payment_is_shown_and_released(officer: Visitor, world: World) -> None:
-    payer = await world.subscriber(balance="500", first_name=HOSTILE)
-    receiver = await world.subscriber(first_name="Mohamed")
-    alert = await held(world, payer, receiver)
-    listed = (await officer.get(QUEUE)).text
+async def test_a_held_payment_is_shown_and_released(officer: ConsoleClient, world: Harness) -> None:
+    payer = await world.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
+    receiver = await world.create_subscriber(first_name="Mohamed")
+    alert = await create_held_payment(world, payer, receiver)
+    listed = (await officer.get(QUEUE_URL)).text
     assert alert in listed and "100.00 SLE" in listed and "Large amount" in listed
-    page = f"{QUEUE}/alerts/{alert}"
+    page = f"{QUEUE_URL}/alerts/{alert}"
     shown = (await officer.get(page)).text
     for text in (listed, shown):
         assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
@@ -52,80 +54,94 @@ async def test_a_held_payment_is_shown_and_released(officer: Visitor, world: Wor
     assert "Release the payment" in shown and "Reject the payment" in shown
     assert "/console/acts/alert.resolve" not in shown
 
-    answer = await officer.act("alert.investigate", {"note": "Called them"}, id=alert)
+    answer = await officer.submit_action("alert.investigate", {"note": "Called them"}, id=alert)
     assert answer.headers["HX-Redirect"] == page
-    assert alert not in (await officer.get(QUEUE)).text
-    assert alert in (await officer.get(f"{QUEUE}?status=investigating")).text
-    assert "Called them" in await officer.page(page)
+    assert alert not in (await officer.get(QUEUE_URL)).text
+    assert alert in (await officer.get(f"{QUEUE_URL}?status=investigating")).text
+    assert "Called them" in await officer.get_page_text(page)
 
-    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
-    shown = await officer.page(page)
+    await officer.submit_action(
+        "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
+    )
+    shown = await officer.get_page_text(page)
     assert "the transaction was released" in shown
     assert "Asked for the deed" in shown and "Release the payment" not in shown
-    assert await available(world, receiver) == "100.00"
+    assert await get_available_balance(world, receiver) == "100.00"
 
 
-async def test_a_rejected_payment_is_the_payers_again(officer: Visitor, world: World) -> None:
-    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
-    alert = await held(world, payer, receiver)
-    assert await available(world, payer) == "400.00"
-    await officer.get(f"{QUEUE}/alerts/{alert}")
-    refused = await officer.act("alert.reject", {"transaction_decision": "reject"}, id=alert)
+async def test_a_rejected_payment_is_the_payers_again(
+    officer: ConsoleClient, world: Harness
+) -> None:
+    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
+    alert = await create_held_payment(world, payer, receiver)
+    assert await get_available_balance(world, payer) == "400.00"
+    await officer.get(f"{QUEUE_URL}/alerts/{alert}")
+    refused = await officer.submit_action(
+        "alert.reject", {"transaction_decision": "reject"}, id=alert
+    )
     assert 'aria-invalid="true"' in refused.text and "alert" in refused.text
-    await officer.act("alert.reject", DECISION | {"transaction_decision": "reject"}, id=alert)
-    assert await available(world, payer) == "500.00"
-    assert await available(world, receiver) == "0.00"
+    await officer.submit_action(
+        "alert.reject", DECISION | {"transaction_decision": "reject"}, id=alert
+    )
+    assert await get_available_balance(world, payer) == "500.00"
+    assert await get_available_balance(world, receiver) == "0.00"
 
 
 async def test_what_cannot_arrive_is_not_said_to_be_released(
-    officer: Visitor, world: World
+    officer: ConsoleClient, world: Harness
 ) -> None:
-    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
-    alert = await held(world, payer, receiver)
+    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
+    alert = await create_held_payment(world, payer, receiver)
     await world.client.post(
         f"/api/v1/subscribers/{receiver['id']}/block",
         json={"reason": "another matter"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
-    page = f"{QUEUE}/alerts/{alert}"
+    page = f"{QUEUE_URL}/alerts/{alert}"
     await officer.get(page)
-    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
-    assert "could not be released (SUBSCRIBER_BLOCKED)" in await officer.page(page)
+    await officer.submit_action(
+        "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
+    )
+    assert "could not be released (SUBSCRIBER_BLOCKED)" in await officer.get_page_text(page)
 
 
 async def test_a_restricted_person_is_not_named_but_decided_about(
-    officer: Visitor, world: World
+    officer: ConsoleClient, world: Harness
 ) -> None:
-    payer = await world.subscriber(balance="500", first_name="Secretive")
-    receiver = await world.subscriber()
-    alert = await held(world, payer, receiver)
+    payer = await world.create_subscriber(balance="500", first_name="Secretive")
+    receiver = await world.create_subscriber()
+    alert = await create_held_payment(world, payer, receiver)
     await world.client.put(
-        f"/api/v1/subscribers/{payer['id']}", json={"restricted": True}, auth=await world.admin()
+        f"/api/v1/subscribers/{payer['id']}",
+        json={"restricted": True},
+        auth=await world.create_admin(),
     )
-    for path in (QUEUE, f"{QUEUE}/alerts/{alert}"):
-        shown = await officer.page(path)
+    for path in (QUEUE_URL, f"{QUEUE_URL}/alerts/{alert}"):
+        shown = await officer.get_page_text(path)
         assert payer["id"] in shown and "Secretive" not in shown
         assert payer["phone_number"] not in shown
     assert "Release the payment" in shown
-    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
-    assert await available(world, receiver) == "100.00"
+    await officer.submit_action(
+        "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
+    )
+    assert await get_available_balance(world, receiver) == "100.00"
 
 
 async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
-    officer: Visitor, world: World
+    officer: ConsoleClient, world: Harness
 ) -> None:
     # As somebody writes it who wants to be taken for a rule.
-    details = {"action": "review", "figure": {"a": HOSTILE}, HOSTILE: [HOSTILE]}
-    body = {"alert_type": HOSTILE, "details": details}
+    details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
+    body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
-    answer = await world.client.post(url, json=body, auth=world.service())
+    answer = await world.client.post(url, json=body, auth=world.get_service_auth())
     alert = answer.json()["alert_id"]
-    shown = (await officer.get(f"{QUEUE}/alerts/{alert}")).text
+    shown = (await officer.get(f"{QUEUE_URL}/alerts/{alert}")).text
     assert "<script>alert" not in shown and "Release the payment" not in shown
-    await officer.act("alert.resolve", DECISION | {"status": "false_positive"}, id=alert)
-    assert alert in (await officer.get(f"{QUEUE}?status=false_positive")).text
-    assert alert not in (await officer.get(QUEUE)).text
-    assert alert in (await officer.get(f"{QUEUE}?status=all&severity=MEDIUM")).text
+    await officer.submit_action("alert.resolve", DECISION | {"status": "false_positive"}, id=alert)
+    assert alert in (await officer.get(f"{QUEUE_URL}?status=false_positive")).text
+    assert alert not in (await officer.get(QUEUE_URL)).text
+    assert alert in (await officer.get(f"{QUEUE_URL}?status=all&severity=MEDIUM")).text
 
 
 @pytest.mark.parametrize(
@@ -133,21 +149,21 @@ async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
     [{"action": ["review"]}, {"action": {"review": 1}}, {"figure": "²"}, {"figure": "9" * 4000}],
 )
 async def test_no_details_of_an_alert_break_its_page(
-    officer: Visitor, world: World, details: dict[str, Any]
+    officer: ConsoleClient, world: Harness, details: dict[str, Any]
 ) -> None:
     answer = await world.client.post(
         "/api/v1/compliance/alerts",
         json={"alert_type": "by hand", "details": details},
-        auth=world.service(),
+        auth=world.get_service_auth(),
     )
     assert answer.status_code == 201, answer.text
-    await officer.page(f"{QUEUE}/alerts/{answer.json()['alert_id']}")
+    await officer.get_page_text(f"{QUEUE_URL}/alerts/{answer.json()['alert_id']}")
 
 
-async def test_a_rule_is_changed_and_switched_off(officer: Visitor, world: World) -> None:
-    shown = await officer.page(f"{QUEUE}/rules")
+async def test_a_rule_is_changed_and_switched_off(officer: ConsoleClient, world: Harness) -> None:
+    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "After 20 payments within a day, each further one is refused" in shown
-    rule = (await rules(world))["Many in a day"]
+    rule = (await get_rules_by_name(world))["Many in a day"]
     form = {
         "name": "Very many",
         "threshold": "30",
@@ -156,28 +172,28 @@ async def test_a_rule_is_changed_and_switched_off(officer: Visitor, world: World
         "severity": "LOW",
         "transaction_types": ["transfer", "pos_payment"],
     }
-    asked = await officer.part(f"/console/acts/rule.count?id={rule['id']}")
+    asked = await officer.get_partial(f"/console/acts/rule.count?id={rule['id']}")
     assert 'value="Many in a day"' in asked.text and asked.text.count(" checked") == 4
-    await officer.act("rule.count", form, id=rule["id"])
-    shown = await officer.page(f"{QUEUE}/rules")
+    await officer.submit_action("rule.count", form, id=rule["id"])
+    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "After 30 payments within 2 hours, each further one is held" in shown
-    await officer.act("rule.deactivate", {"status": "inactive"}, id=rule["id"])
-    changed = (await rules(world))["Very many"]
+    await officer.submit_action("rule.deactivate", {"status": "inactive"}, id=rule["id"])
+    changed = (await get_rules_by_name(world))["Very many"]
     assert (changed["status"], changed["transaction_types"]) == (
         "inactive",
         ["transfer", "pos_payment"],
     )
-    refused = await officer.act("rule.count", form | {"threshold": "many"}, id=rule["id"])
+    refused = await officer.submit_action("rule.count", form | {"threshold": "many"}, id=rule["id"])
     assert "Very many" in refused.text and 'aria-invalid="true"' in refused.text
 
 
-async def test_every_kind_of_rule_is_told_in_words(world: World) -> None:
-    known = (await rules(world)).values()
+async def test_every_kind_of_rule_is_told_in_words(world: Harness) -> None:
+    known = (await get_rules_by_name(world)).values()
     assert {rule["type"] for rule in known} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
         for rule in known:
             assert describe_rule(rule | {"action": action}).endswith(".")
-    assert describe_rule((await rules(world))["Busy agent"]) == (
+    assert describe_rule((await get_rules_by_name(world))["Busy agent"]) == (
         "After 200 transactions of one agent within a day, each further one goes through, and an "
         "alert is raised."
     )
@@ -189,7 +205,7 @@ async def test_every_kind_of_rule_is_told_in_words(world: World) -> None:
     )
 
 
-async def test_rule_is_created_and_deleted(officer: Visitor, world: World) -> None:
+async def test_rule_is_created_and_deleted(officer: ConsoleClient, world: Harness) -> None:
     form: dict[str, Any] = {
         "name": "Large cash-in",
         "type": "AMOUNT_THRESHOLD",
@@ -199,51 +215,58 @@ async def test_rule_is_created_and_deleted(officer: Visitor, world: World) -> No
         "severity": "LOW",
         "transaction_types": ["agent_cashin"],
     }
-    await officer.get(f"{QUEUE}/rules")
-    refused = await officer.act("rule.new_amount", form | {"subject": "payer"})
+    await officer.get(f"{QUEUE_URL}/rules")
+    refused = await officer.submit_action("rule.new_amount", form | {"subject": "payer"})
     assert 'aria-invalid="true"' in refused.text or 'role="alert"' in refused.text
-    await officer.act("rule.new_amount", form)
-    rule = (await rules(world))["Large cash-in"]
+    await officer.submit_action("rule.new_amount", form)
+    rule = (await get_rules_by_name(world))["Large cash-in"]
     assert (rule["subject"], rule["threshold"], rule["action"]) == ("payee", "250.00", "block")
-    shown = await officer.page(f"{QUEUE}/rules")
+    shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "A received payment of more than 250.00 SLE is refused" in shown
-    await officer.act("rule.delete", {}, id=rule["id"])
-    assert "Large cash-in" not in {*await rules(world)} - {"Large cash-in or top-up"}
+    await officer.submit_action("rule.delete", {}, id=rule["id"])
+    assert "Large cash-in" not in {*await get_rules_by_name(world)} - {"Large cash-in or top-up"}
     for act in CREATE_ACTIONS:
-        assert (await officer.part(f"/console/acts/{act.name}")).status_code == 200
+        assert (await officer.get_partial(f"/console/acts/{act.name}")).status_code == 200
 
 
-async def test_alert_about_an_agent_outlives_its_rule(officer: Visitor, world: World) -> None:
-    await change_rule(world, "Busy agent", threshold=0)
-    agent, customer = await new_agent(world, balance="50"), await world.subscriber()
+async def test_alert_about_an_agent_outlives_its_rule(
+    officer: ConsoleClient, world: Harness
+) -> None:
+    await update_rule(world, "Busy agent", threshold=0)
+    agent, customer = await create_agent(world, balance="50"), await world.create_subscriber()
     assert (await cash_in(world, agent, customer, "20")).is_success
     link = f'href="/console/agents/{agent["id"]}"'
-    listed = await officer.page(QUEUE)
+    listed = await officer.get_page_text(QUEUE_URL)
     assert link in listed
-    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
-    page = f"{QUEUE}/alerts/{answer.json()['data'][0]['id']}"
-    assert link in await officer.page(page)
-    await officer.act("rule.delete", {}, id=(await rules(world))["Busy agent"]["id"])
-    shown = await officer.page(page)
+    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
+    page = f"{QUEUE_URL}/alerts/{answer.json()['data'][0]['id']}"
+    assert link in await officer.get_page_text(page)
+    await officer.submit_action(
+        "rule.delete", {}, id=(await get_rules_by_name(world))["Busy agent"]["id"]
+    )
+    shown = await officer.get_page_text(page)
     assert link in shown and "Deleted" in shown
-    assert link in await officer.page(QUEUE)
+    assert link in await officer.get_page_text(QUEUE_URL)
 
 
-async def test_a_check_says_what_would_happen(officer: Visitor, world: World) -> None:
-    person = await world.subscriber(balance="500")
+async def test_a_check_says_what_would_happen(officer: ConsoleClient, world: Harness) -> None:
+    person = await world.create_subscriber(balance="500")
     asked = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
-    answer = await officer.act("compliance.check", asked | {"amount": "10"})
+    answer = await officer.submit_action("compliance.check", asked | {"amount": "10"})
     assert "It would be allowed" in answer.text
-    answer = await officer.act("compliance.check", asked | {"amount": "70000"})
+    answer = await officer.submit_action("compliance.check", asked | {"amount": "70000"})
     assert "It would be refused" in answer.text and "TRANSACTION_LIMIT_EXCEEDED" in answer.text
-    assert 'role="alert"' in (await officer.act("compliance.check", asked | {"amount": "x"})).text
+    assert (
+        'role="alert"'
+        in (await officer.submit_action("compliance.check", asked | {"amount": "x"})).text
+    )
 
 
-async def test_closed_to_others(visitors: Visitors, officer: Visitor) -> None:
+async def test_closed_to_others(visitors: ConsoleClients, officer: ConsoleClient) -> None:
     for role in "SF":
-        visitor = await visitors.of(role)
-        for path in (QUEUE, f"{QUEUE}/rules", f"{QUEUE}/alerts/alr_0000000000001"):
+        visitor = await visitors.create_signed_in(role)
+        for path in (QUEUE_URL, f"{QUEUE_URL}/rules", f"{QUEUE_URL}/alerts/alr_0000000000001"):
             assert (await visitor.get(path)).status_code == 403
     for unknown in ("alr_0000000000001", "x", "%3Cscript%3E"):
-        assert (await officer.get(f"{QUEUE}/alerts/{unknown}")).status_code == 404
-    assert (await officer.get(f"{QUEUE}?status=nonsense")).status_code == 422
+        assert (await officer.get(f"{QUEUE_URL}/alerts/{unknown}")).status_code == 404
+    assert (await officer.get(f"{QUEUE_URL}?status=nonsense")).status_code == 422

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compliance.stage import alerts, change_rule, number
-from console.visitor import Visitors
+from compliance.builders import decode_id, list_alerts, update_rule
+from console.console_client import ConsoleClients
+from harness import Harness
 from tapgate import money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.settings import Settings, load_settings
-from world import World
 
 
 @pytest.fixture(params=["JPY", "KWD"])
@@ -24,18 +24,22 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) 
     return load_settings(chosen)
 
 
-async def test_a_fee_is_spoken_of_where_there_is_one(visitors: Visitors, world: World) -> None:
+async def test_a_fee_is_spoken_of_where_there_is_one(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     currency = world.services.settings.currency
-    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
-    await change_rule(world, "Large amount", threshold="50")
+    payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
+    await update_rule(world, "Large amount", threshold="50")
     order = Command(
         type=chart.TRANSFER,
         channel="admin",
-        payer=commands.subscriber_party(number(payer["id"])),
-        payee=commands.subscriber_party(number(receiver["id"])),
+        payer=commands.subscriber_party(decode_id(payer["id"])),
+        payee=commands.subscriber_party(decode_id(receiver["id"])),
         amount=money.parse("100", currency),
     )
     assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
-    (alert,) = await alerts(world)
-    shown = await (await visitors.of("C")).page(f"/console/compliance/alerts/{alert['id']}")
+    (alert,) = await list_alerts(world)
+    shown = await (await visitors.create_signed_in("C")).get_page_text(
+        f"/console/compliance/alerts/{alert['id']}"
+    )
     assert f"{currency} are held" in shown and "a fee of" not in shown

@@ -5,42 +5,42 @@ import threading
 import msgspec
 import pytest
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.console.forms import FormData
-from world import World
 
 
-async def _block(visitor: Visitor, id: str, **headers: str) -> int:
+async def _post_block(visitor: ConsoleClient, id: str, **headers: str) -> int:
     path = f"/console/acts/subscriber.block?id={id}"
-    return (await visitor.send(path, {"reason": "x"}, **headers)).status_code
+    return (await visitor.post_without_csrf(path, {"reason": "x"}, **headers)).status_code
 
 
-async def _is_blocked(world: World, id: str) -> bool:
-    answer = await world.client.get(f"/api/v1/subscribers/{id}", auth=await world.admin())
+async def _is_blocked(world: Harness, id: str) -> bool:
+    answer = await world.client.get(f"/api/v1/subscribers/{id}", auth=await world.create_admin())
     return bool(answer.json()["status"] == "BLOCKED")
 
 
 async def test_a_form_needs_the_token_of_its_own_session(
-    ada: Visitor, visitors: Visitors, world: World
+    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
-    person = (await world.subscriber())["id"]
-    of_another = await (await visitors.of("A")).csrf()
-    own = await ada.csrf()
+    person = (await world.create_subscriber())["id"]
+    of_another = await (await visitors.create_signed_in("A")).get_csrf_token()
+    own = await ada.get_csrf_token()
     for wrong in ("", "x", of_another, own[:-1], own.upper() + "x", own + own):
-        assert await _block(ada, person, **{"X-CSRF-Token": wrong}) == 403
-    assert await _block(ada, person) == 403
+        assert await _post_block(ada, person, **{"X-CSRF-Token": wrong}) == 403
+    assert await _post_block(ada, person) == 403
     assert not await _is_blocked(world, person)
-    assert await _block(ada, person, **{"X-CSRF-Token": own}) == 303
+    assert await _post_block(ada, person, **{"X-CSRF-Token": own}) == 303
     assert await _is_blocked(world, person)
 
 
-async def test_the_token_may_also_be_in_the_form(ada: Visitor, world: World) -> None:
-    person = (await world.subscriber())["id"]
-    answer = await ada.post(f"/console/acts/subscriber.block?id={person}", {"reason": "x"})
+async def test_the_token_may_also_be_in_the_form(ada: ConsoleClient, world: Harness) -> None:
+    person = (await world.create_subscriber())["id"]
+    answer = await ada.post_form(f"/console/acts/subscriber.block?id={person}", {"reason": "x"})
     assert answer.status_code == 303
 
 
-FOREIGN: tuple[dict[str, str], ...] = (
+CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
     {"Sec-Fetch-Site": "cross-site", "Origin": "http://gateway"},
@@ -53,32 +53,37 @@ FOREIGN: tuple[dict[str, str], ...] = (
 
 
 async def test_another_sites_form_is_refused_even_with_the_token(
-    ada: Visitor, stranger: Visitor, world: World
+    ada: ConsoleClient, stranger: ConsoleClient, world: Harness
 ) -> None:
-    person, csrf = (await world.subscriber())["id"], {"X-CSRF-Token": await ada.csrf()}
-    for headers in FOREIGN:
-        assert await _block(ada, person, **csrf, **headers) == 403, headers
-        signing_in = await stranger.send("/console/sign-in", {"email": "a@b.c"}, **headers)
+    person, csrf = (
+        (await world.create_subscriber())["id"],
+        {"X-CSRF-Token": await ada.get_csrf_token()},
+    )
+    for headers in CROSS_SITE_HEADERS:
+        assert await _post_block(ada, person, **csrf, **headers) == 403, headers
+        signing_in = await stranger.post_without_csrf(
+            "/console/sign-in", {"email": "a@b.c"}, **headers
+        )
         assert signing_in.status_code == 403, "nobody is signed in as somebody else unknowingly"
     assert not await _is_blocked(world, person)
 
 
 async def test_a_browser_that_says_same_origin_is_believed_behind_a_proxy(
-    ada: Visitor, world: World
+    ada: ConsoleClient, world: Harness
 ) -> None:
     """Many a proxy sends a host of its own; the browser knows better."""
-    person = (await world.subscriber())["id"]
-    headers = {"X-CSRF-Token": await ada.csrf(), "Origin": "https://pay.example.com"}
-    assert await _block(ada, person, **headers) == 303
+    person = (await world.create_subscriber())["id"]
+    headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Origin": "https://pay.example.com"}
+    assert await _post_block(ada, person, **headers) == 303
 
 
-async def test_an_old_browser_is_known_by_its_origin(ada: Visitor, world: World) -> None:
-    person = (await world.subscriber())["id"]
-    headers = {"X-CSRF-Token": await ada.csrf(), "Sec-Fetch-Site": ""}
-    assert await _block(ada, person, **headers) == 303
+async def test_an_old_browser_is_known_by_its_origin(ada: ConsoleClient, world: Harness) -> None:
+    person = (await world.create_subscriber())["id"]
+    headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Sec-Fetch-Site": ""}
+    assert await _post_block(ada, person, **headers) == 303
 
 
-ELSEWHERE = (
+OFF_SITE_URLS = (
     "http://gateway//evil.example",
     "http://gateway/\\evil.example",
     "http://gateway/%0d%0aSet-Cookie: x=y",
@@ -95,10 +100,10 @@ ELSEWHERE = (
 )
 
 
-async def test_nobody_is_led_to_another_site(ada: Visitor, world: World) -> None:
-    csrf = (await ada.csrf()).encode()
-    for came_from in ELSEWHERE:
-        path = f"/console/acts/subscriber.reset_pin?id={(await world.subscriber())['id']}"
+async def test_nobody_is_led_to_another_site(ada: ConsoleClient, world: Harness) -> None:
+    csrf = (await ada.get_csrf_token()).encode()
+    for came_from in OFF_SITE_URLS:
+        path = f"/console/acts/subscriber.reset_pin?id={(await world.create_subscriber())['id']}"
         headers = [
             (b"HX-Request", b"true"),
             (b"HX-Current-URL", came_from.encode()),
@@ -112,13 +117,13 @@ async def test_nobody_is_led_to_another_site(ada: Visitor, world: World) -> None
         assert "x" not in answer.cookies
 
 
-async def test_a_secret_shown_once_leads_back_to_this_site(ada: Visitor) -> None:
-    ada.at = "//evil.example"
-    answer = await ada.act("api_key.create", {"name": "x", "scopes": ["cards:read"]})
+async def test_a_secret_shown_once_leads_back_to_this_site(ada: ConsoleClient) -> None:
+    ada.referer = "//evil.example"
+    answer = await ada.submit_action("api_key.create", {"name": "x", "scopes": ["cards:read"]})
     assert 'href="/console"' in answer.text and "evil.example" not in answer.text
 
 
-UNACCEPTABLE: tuple[dict[str, str], ...] = (
+INVALID_FORMS: tuple[dict[str, str], ...] = (
     {"kyc_level": "9" * 4000},
     {"kyc_level": "9" * 5000},
     {"kyc_level": "²"},
@@ -131,31 +136,35 @@ UNACCEPTABLE: tuple[dict[str, str], ...] = (
 )
 
 
-async def test_no_value_of_a_field_breaks_a_form(ada: Visitor, world: World) -> None:
-    person = (await world.subscriber())["id"]
-    for form in UNACCEPTABLE:
-        answer = await ada.act("subscriber.level", form, id=person)
+async def test_no_value_of_a_field_breaks_a_form(ada: ConsoleClient, world: Harness) -> None:
+    person = (await world.create_subscriber())["id"]
+    for form in INVALID_FORMS:
+        answer = await ada.submit_action("subscriber.level", form, id=person)
         assert answer.status_code == 200, answer.text
         assert 'role="alert"' in answer.text, f"{form} was taken"
 
 
-async def test_what_a_role_may_not_send_is_not_passed_on(visitors: Visitors, world: World) -> None:
+async def test_what_a_role_may_not_send_is_not_passed_on(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     """The form has no such field for them, so whoever adds it by hand gains nothing."""
-    person = await world.subscriber()
-    support = await visitors.of("S")
-    await support.act(
+    person = await world.create_subscriber()
+    support = await visitors.create_signed_in("S")
+    await support.submit_action(
         "subscriber.update", {"first_name": "Mariama", "kyc_level": "3"}, id=person["id"]
     )
-    answer = await world.client.get(f"/api/v1/subscribers/{person['id']}", auth=world.service())
+    answer = await world.client.get(
+        f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
+    )
     record = msgspec.convert(answer.json(), dict[str, object])
     assert (record["first_name"], record["kyc_level"]) == ("Mariama", person["kyc_level"])
 
 
 async def test_a_large_form_is_read_once_and_beside_everything_else(
-    ada: Visitor, world: World, monkeypatch: pytest.MonkeyPatch
+    ada: ConsoleClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A photo in a form takes long to read: payments of the same process must not wait for it."""
-    person, csrf = (await world.subscriber())["id"], await ada.csrf()
+    person, csrf = (await world.create_subscriber())["id"], await ada.get_csrf_token()
     read: list[tuple[int, bool]] = []
 
     def recorded(encoded: bytes) -> FormData:
@@ -163,7 +172,7 @@ async def test_a_large_form_is_read_once_and_beside_everything_else(
         return FormData(encoded)
 
     monkeypatch.setattr("tapgate.console.page_request.FormData", recorded)
-    answer = await ada.send(
+    answer = await ada.post_without_csrf(
         f"/console/acts/subscriber.document?id={person}",
         {"document_type": "id_front", "image": "+/" * 1_000_000},
         **{"X-CSRF-Token": csrf},

@@ -3,25 +3,25 @@
 import re
 from typing import Any
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.console.pages.limits import CHARGED_TYPES
 from tapgate.ledger import chart
 from tapgate.wallets.fee_rules import model
-from world import World
 
-PAGE = "/console/limits"
-P2P = f"{PAGE}/fees/transfer_p2p"
+LIMITS_URL = "/console/limits"
+P2P_FEES_URL = f"{LIMITS_URL}/fees/transfer_p2p"
 
 
-async def fees(world: World) -> list[dict[str, Any]]:
-    answer = await world.client.get("/api/v1/fee-rules", auth=await world.admin())
+async def get_fee_rules(world: Harness) -> list[dict[str, Any]]:
+    answer = await world.client.get("/api/v1/fee-rules", auth=await world.create_admin())
     found: list[dict[str, Any]] = answer.json()["data"]
     return found
 
 
-async def filled(visitor: Visitor, path: str) -> dict[str, str]:
+async def get_prefilled_form(visitor: ConsoleClient, path: str) -> dict[str, str]:
     """The form of a fee, as it is there before anybody has typed."""
-    text = (await visitor.part(path)).text
+    text = (await visitor.get_partial(path)).text
     found = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
     chosen = re.findall(r'<option value="(\w+)"( selected)?', text)
     payer = next((name for name, selected in chosen if selected), chosen[0][0])
@@ -32,8 +32,8 @@ def test_everything_that_may_cost_something_can_be_given_a_fee() -> None:
     assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
-async def test_a_level_is_changed(ada: Visitor, world: World) -> None:
-    asked = await ada.part("/console/acts/limits.level_1?kyc_level=1")
+async def test_a_level_is_changed(ada: ConsoleClient, world: Harness) -> None:
+    asked = await ada.get_partial("/console/acts/limits.level_1?kyc_level=1")
     assert 'value="50000.00"' in asked.text and ">phone_number</textarea>" in asked.text
     form = {
         "max_balance": "500000",
@@ -43,33 +43,35 @@ async def test_a_level_is_changed(ada: Visitor, world: World) -> None:
         "no_pin_limit": "0",
         "requirements": "phone_number\r\n selfie \r\n\r\n",
     }
-    refused = await ada.act("limits.level_1", form | {"monthly_limit": "1"}, kyc_level="1")
+    refused = await ada.submit_action(
+        "limits.level_1", form | {"monthly_limit": "1"}, kyc_level="1"
+    )
     assert "A day&#39;s limit is within the month&#39;s" in refused.text
-    await ada.act("limits.level_1", form, kyc_level="1")
-    assert "123.45" in await ada.page(PAGE)
-    answer = await world.client.get("/api/v1/account-rules/1", auth=await world.admin())
+    await ada.submit_action("limits.level_1", form, kyc_level="1")
+    assert "123.45" in await ada.get_page_text(LIMITS_URL)
+    answer = await world.client.get("/api/v1/account-rules/1", auth=await world.create_admin())
     assert answer.json()["requirements"] == ["phone_number", "selfie"]
     assert answer.json()["no_pin_limit"] == "0.00"
 
 
 async def test_a_fee_that_is_sent_as_it_was_shown_changes_nothing(
-    ada: Visitor, world: World
+    ada: ConsoleClient, world: Harness
 ) -> None:
-    before = await fees(world)
+    before = await get_fee_rules(world)
     for kind in {step["type"] for step in before}:
-        path = f"{PAGE}/fees/{kind}"
-        answer = await ada.post_part(path, await filled(ada, path))
-        assert answer.headers["HX-Redirect"] == PAGE
-    assert await fees(world) == before
+        path = f"{LIMITS_URL}/fees/{kind}"
+        answer = await ada.post_partial(path, await get_prefilled_form(ada, path))
+        assert answer.headers["HX-Redirect"] == LIMITS_URL
+    assert await get_fee_rules(world) == before
 
 
-async def test_a_step_is_added_and_another_left_out(ada: Visitor, world: World) -> None:
-    others = [step for step in await fees(world) if step["type"] != "transfer_p2p"]
-    form = await filled(ada, P2P)
+async def test_a_step_is_added_and_another_left_out(ada: ConsoleClient, world: Harness) -> None:
+    others = [step for step in await get_fee_rules(world) if step["type"] != "transfer_p2p"]
+    form = await get_prefilled_form(ada, P2P_FEES_URL)
     assert (form["up_to_0"], form["rate_0"], form["rate_last"]) == ("50000.00", "1.5", "0.5")
     form |= {"up_to_0": "", "rate_0": "", "up_to_2": "900000", "rate_2": "0.75"}
-    await ada.post_part(P2P, form | {"payer": "receiver"})
-    now = await fees(world)
+    await ada.post_partial(P2P_FEES_URL, form | {"payer": "receiver"})
+    now = await get_fee_rules(world)
     assert [step for step in now if step["type"] != "transfer_p2p"] == others
     assert [
         (step["up_to"], step["rate"], step["payer"])
@@ -82,9 +84,9 @@ async def test_a_step_is_added_and_another_left_out(ada: Visitor, world: World) 
     ]
 
 
-async def test_what_is_wrong_is_said_where_it_is(ada: Visitor, world: World) -> None:
-    before = await fees(world)
-    form = await filled(ada, P2P)
+async def test_what_is_wrong_is_said_where_it_is(ada: ConsoleClient, world: Harness) -> None:
+    before = await get_fee_rules(world)
+    form = await get_prefilled_form(ada, P2P_FEES_URL)
     for change, marked in (
         ({"rate_last": ""}, "rate_last"),
         ({"rate_0": "a lot"}, "rate_0"),
@@ -92,98 +94,104 @@ async def test_what_is_wrong_is_said_where_it_is(ada: Visitor, world: World) -> 
         ({"up_to_1": "10"}, "up_to_1"),
         ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # rows move up
     ):
-        answer = await ada.post_part(P2P, form | change)
+        answer = await ada.post_partial(P2P_FEES_URL, form | change)
         assert re.findall(r'name="(\w+)"[^>]*aria-invalid', answer.text) == [marked], change
-    assert await fees(world) == before
+    assert await get_fee_rules(world) == before
 
 
 async def test_what_somebody_else_has_changed_meanwhile_is_not_lost(
-    ada: Visitor, visitors: Visitors, world: World
+    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
-    form = await filled(ada, P2P)
-    bob = await visitors.of("A")
-    await bob.post_part(P2P, await filled(bob, P2P) | {"rate_last": "0.25"})
-    between = await fees(world)
-    answer = await ada.post_part(P2P, form | {"rate_last": "0.9"})
+    form = await get_prefilled_form(ada, P2P_FEES_URL)
+    bob = await visitors.create_signed_in("A")
+    await bob.post_partial(
+        P2P_FEES_URL, await get_prefilled_form(bob, P2P_FEES_URL) | {"rate_last": "0.25"}
+    )
+    between = await get_fee_rules(world)
+    answer = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
     assert "Somebody else has changed this meanwhile" in answer.text
-    assert await fees(world) == between
+    assert await get_fee_rules(world) == between
 
 
-async def test_who_sees_fees_and_who_changes_them(visitors: Visitors) -> None:
+async def test_who_sees_fees_and_who_changes_them(visitors: ConsoleClients) -> None:
     for role in "SCF":
-        visitor = await visitors.of(role)
-        shown = await visitor.page(PAGE)
+        visitor = await visitors.create_signed_in(role)
+        shown = await visitor.get_page_text(LIMITS_URL)
         assert "10,000,000.00" in shown and "/console/acts/limits" not in shown
         assert ("1.5 % up to 50,000.00 SLE" in shown) == (role == "F")
-        assert P2P not in shown
-        assert (await visitor.part(P2P)).status_code == 403
-        assert (await visitor.post_part(P2P, {"rate_last": "5"})).status_code == 403
-    ada = await visitors.of("A")
-    assert P2P in await ada.page(PAGE)
-    assert (await ada.send(P2P, {"rate_last": "5"})).status_code == 403  # without the page's token
+        assert P2P_FEES_URL not in shown
+        assert (await visitor.get_partial(P2P_FEES_URL)).status_code == 403
+        assert (await visitor.post_partial(P2P_FEES_URL, {"rate_last": "5"})).status_code == 403
+    ada = await visitors.create_signed_in("A")
+    assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
+    assert (
+        await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
+    ).status_code == 403  # without the page's token
     for unknown in ("refund", "tips", "%3Cscript%3E"):
-        assert (await ada.part(f"{PAGE}/fees/{unknown}")).status_code == 404
+        assert (await ada.get_partial(f"{LIMITS_URL}/fees/{unknown}")).status_code == 404
 
 
-COMMISSION = f"{PAGE}/commission"
+COMMISSION_URL = f"{LIMITS_URL}/commission"
 
 
-async def commissions(world: World) -> list[dict[str, Any]]:
-    answer = await world.client.get("/api/v1/commission-rules", auth=await world.admin())
+async def get_commission_rules(world: Harness) -> list[dict[str, Any]]:
+    answer = await world.client.get("/api/v1/commission-rules", auth=await world.create_admin())
     found: list[dict[str, Any]] = answer.json()["data"]
     return found
 
 
-async def commission_form(visitor: Visitor) -> dict[str, str]:
-    text = (await visitor.part(COMMISSION)).text
+async def get_commission_form(visitor: ConsoleClient) -> dict[str, str]:
+    text = (await visitor.get_partial(COMMISSION_URL)).text
     return dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
 
 
-async def test_commission_is_shown_and_changed(ada: Visitor, world: World) -> None:
-    before = await commissions(world)
-    shown = await ada.page(PAGE)
+async def test_commission_is_shown_and_changed(ada: ConsoleClient, world: Harness) -> None:
+    before = await get_commission_rules(world)
+    shown = await ada.get_page_text(LIMITS_URL)
     assert "1.5 %" in shown and "from 10.00 SLE" in shown
-    form = await commission_form(ada)
-    answer = await ada.post_part(COMMISSION, form)
-    assert answer.headers["HX-Redirect"] == PAGE
-    assert await commissions(world) == before
+    form = await get_commission_form(ada)
+    answer = await ada.post_partial(COMMISSION_URL, form)
+    assert answer.headers["HX-Redirect"] == LIMITS_URL
+    assert await get_commission_rules(world) == before
     changed = form | {
         "rate_agent_cashin_1": "1.25",
         "rate_agent_cashin_3": "",
         "minimum_amount_agent_cashin_1": "",
     }
-    assert "HX-Redirect" in (await ada.post_part(COMMISSION, changed)).headers
-    now = await commissions(world)
+    assert "HX-Redirect" in (await ada.post_partial(COMMISSION_URL, changed)).headers
+    now = await get_commission_rules(world)
     assert now[0] == before[0] | {"rate": "1.25", "minimum_amount": "0.00"}
     assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == [
         ("agent_cashout", 3)
     ]
     # Another admin has changed it since this form was opened.
-    late = await ada.post_part(COMMISSION, form)
+    late = await ada.post_partial(COMMISSION_URL, form)
     assert "HX-Redirect" not in late.headers and 'role="alert"' in late.text
-    assert await commissions(world) == now
+    assert await get_commission_rules(world) == now
 
 
-async def test_invalid_commission_is_marked_where_it_was_typed(ada: Visitor, world: World) -> None:
-    before = await commissions(world)
-    form = await commission_form(ada)
+async def test_invalid_commission_is_marked_where_it_was_typed(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    before = await get_commission_rules(world)
+    form = await get_commission_form(ada)
     wrong = {
         "rate_agent_cashin_1": "",
         "rate_agent_cashin_2": "101",
         "minimum_amount_agent_cashout_3": "x<b>",
     }
-    answer = await ada.post_part(COMMISSION, form | wrong)
+    answer = await ada.post_partial(COMMISSION_URL, form | wrong)
     assert answer.text.count('aria-invalid="true"') == 2
     assert 'id="about-rate_agent_cashin_2"' in answer.text
     assert 'id="about-minimum_amount_agent_cashout_3"' in answer.text
     assert "x&lt;b&gt;" in answer.text
-    assert await commissions(world) == before
+    assert await get_commission_rules(world) == before
 
 
-async def test_finance_sees_the_commission_and_cannot_change_it(visitors: Visitors) -> None:
-    finance, support = await visitors.of("F"), await visitors.of("S")
-    shown = await finance.page(PAGE)
-    assert "from 10.00 SLE" in shown and COMMISSION not in shown
-    assert (await finance.part(COMMISSION)).status_code == 403
-    assert (await finance.post_part(COMMISSION, {})).status_code == 403
-    assert "from 10.00 SLE" not in await support.page(PAGE)
+async def test_finance_sees_the_commission_and_cannot_change_it(visitors: ConsoleClients) -> None:
+    finance, support = await visitors.create_signed_in("F"), await visitors.create_signed_in("S")
+    shown = await finance.get_page_text(LIMITS_URL)
+    assert "from 10.00 SLE" in shown and COMMISSION_URL not in shown
+    assert (await finance.get_partial(COMMISSION_URL)).status_code == 403
+    assert (await finance.post_partial(COMMISSION_URL, {})).status_code == 403
+    assert "from 10.00 SLE" not in await support.get_page_text(LIMITS_URL)

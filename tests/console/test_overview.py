@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from console.visitor import Visitors
-from world import World
+from console.console_client import ConsoleClients
+from harness import Harness
 
 
-def tile(page: str, label: str) -> str:
+def parse_tile(page: str, label: str) -> str:
     """What one tile says, without its marks."""
     found = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
     assert found is not None, page
@@ -25,32 +25,32 @@ def tile(page: str, label: str) -> str:
     ],
 )
 async def test_alerts_are_counted_by_their_own_severity(
-    visitors: Visitors, world: World, severities: list[str], said: str
+    visitors: ConsoleClients, world: Harness, severities: list[str], said: str
 ) -> None:
     for severity in severities:
         answer = await world.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
-            auth=world.service(),
+            auth=world.get_service_auth(),
         )
         assert answer.status_code == 201, answer.text
-    page = await (await visitors.of("C")).page("/console")
-    assert tile(page, "Open alerts") == said
+    page = await (await visitors.create_signed_in("C")).get_page_text("/console")
+    assert parse_tile(page, "Open alerts") == said
 
 
 async def test_alerts_that_are_investigated_are_counted_apart(
-    visitors: Visitors, world: World
+    visitors: ConsoleClients, world: Harness
 ) -> None:
-    visitor = await visitors.of("C")
+    visitor = await visitors.create_signed_in("C")
     for severity in ("HIGH", "CRITICAL"):
         raised = await world.client.post(
             "/api/v1/compliance/alerts",
             json={"alert_type": "by hand", "severity": severity, "details": {}},
-            auth=world.service(),
+            auth=world.get_service_auth(),
         )
         alert = raised.json()["alert_id"]
     await world.client.post(
-        f"/api/v1/compliance/alerts/{alert}/investigate", auth=await world.admin("C")
+        f"/api/v1/compliance/alerts/{alert}/investigate", auth=await world.create_admin("C")
     )
-    page = await visitor.page("/console")
-    assert tile(page, "Open alerts") == "1 ■ High 1, 1 being investigated"
+    page = await visitor.get_page_text("/console")
+    assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 being investigated"

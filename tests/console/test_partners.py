@@ -2,91 +2,93 @@
 
 import re
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
 
-HOSTILE = "<script>alert(1)</script>"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def _created(ada: Visitor, name: str = "Sierra Bank") -> tuple[str, str]:
+async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
     """Its identifier, and what was shown."""
-    made = await ada.act("partner.create", {"name": name, "overdraft_limit": "100"})
+    made = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
     found = re.search(r'href="/console/partners/(ptn_\w+)"', made.text)
     assert found is not None, made.text
     return found[1], made.text
 
 
-async def test_a_new_partner_shows_its_secrets_once(ada: Visitor) -> None:
-    partner, said = await _created(ada)
+async def test_a_new_partner_shows_its_secrets_once(ada: ConsoleClient) -> None:
+    partner, said = await _create_partner(ada)
     copied = re.findall(r'data-copy="([^"]+)"', said)
     assert copied[0] == partner and len(copied) == 4
-    shown = await ada.page(f"/console/partners/{partner}")
+    shown = await ada.get_page_text(f"/console/partners/{partner}")
     assert "Sierra Bank" in shown and "100.00 SLE" in shown
     assert not any(secret in shown for secret in copied[2:])
     assert f"/api/v1/webhooks/partners/{partner}" in shown
 
 
-async def test_money_is_put_in_once(ada: Visitor) -> None:
-    partner, _ = await _created(ada)
+async def test_money_is_put_in_once(ada: ConsoleClient) -> None:
+    partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
-    await ada.page(page)
+    await ada.get_page_text(page)
     address = f"/console/acts/partner.fund?id={partner}"
-    asked = await ada.part(address)
+    asked = await ada.get_partial(address)
     request_id = asked.text.partition('name="request_id" value="')[2].partition('"')[0]
     for _ in range(2):
-        done = await ada.post_part(address, {"amount": "2500", "request_id": request_id})
+        done = await ada.post_partial(address, {"amount": "2500", "request_id": request_id})
         assert done.headers["HX-Redirect"] == page
-    shown = await ada.page(page)
+    shown = await ada.get_page_text(page)
     assert "2,500.00 SLE" in shown and "5,000.00 SLE" not in shown
 
 
-async def test_suspend_and_activate(ada: Visitor) -> None:
-    partner, _ = await _created(ada)
+async def test_suspend_and_activate(ada: ConsoleClient) -> None:
+    partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
-    await ada.page(page)
-    await ada.act("partner.suspend", {"reason": "Contract ended"}, id=partner)
-    shown = await ada.page(page)
+    await ada.get_page_text(page)
+    await ada.submit_action("partner.suspend", {"reason": "Contract ended"}, id=partner)
+    shown = await ada.get_page_text(page)
     assert "The partner is suspended." in shown and "partner.fund" not in shown
     for query in ("status=suspended", "search=sierra"):
-        assert "Sierra Bank" in (await ada.part(f"/console/partners?{query}")).text
+        assert "Sierra Bank" in (await ada.get_partial(f"/console/partners?{query}")).text
     for query in ("status=active", "search=rokel"):
-        assert "No partner matches" in (await ada.part(f"/console/partners?{query}")).text
-    await ada.act("partner.activate", id=partner)
-    assert "The partner is active." in await ada.page(page)
+        assert "No partner matches" in (await ada.get_partial(f"/console/partners?{query}")).text
+    await ada.submit_action("partner.activate", id=partner)
+    assert "The partner is active." in await ada.get_page_text(page)
 
 
-async def test_only_who_may(visitors: Visitors, ada: Visitor) -> None:
-    partner, _ = await _created(ada)
+async def test_only_who_may(visitors: ConsoleClients, ada: ConsoleClient) -> None:
+    partner, _ = await _create_partner(ada)
     for role in "CSF":
-        other = await visitors.of(role)
+        other = await visitors.create_signed_in(role)
         assert (await other.get("/console/partners")).status_code == 403
         assert (await other.get(f"/console/partners/{partner}")).status_code == 403
 
 
-async def test_names_are_text(ada: Visitor) -> None:
-    partner, _ = await _created(ada, HOSTILE)
+async def test_names_are_text(ada: ConsoleClient) -> None:
+    partner, _ = await _create_partner(ada, XSS_PAYLOAD)
     for path in ("/console/partners", f"/console/partners/{partner}"):
         answer = await ada.get(path)
         assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
 
 
-async def test_signing_keys_are_rotated_and_shown_once(ada: Visitor) -> None:
-    partner, _ = await _created(ada)
+async def test_signing_keys_are_rotated_and_shown_once(ada: ConsoleClient) -> None:
+    partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
-    (old,) = re.findall(r"api_key_id=(key_\w+)", await ada.page(page))
-    made = await ada.act("partner.key", id=partner)
+    (old,) = re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page))
+    made = await ada.submit_action("partner.key", id=partner)
     new, secret = re.findall(r'data-copy="([^"]+)"', made.text)
-    shown = await ada.page(page)
+    shown = await ada.get_page_text(page)
     assert old in shown and new in shown and secret not in shown
-    assert new in await ada.page(f"{page}/keys")
-    await ada.act("partner.delete_key", id=partner, api_key_id=old)
-    assert re.findall(r"api_key_id=(key_\w+)", await ada.page(page)) == [new]
-    await ada.act("partner.delete_key", id=partner, api_key_id=new)
-    assert "No signing keys" in await ada.page(page)
+    assert new in await ada.get_page_text(f"{page}/keys")
+    await ada.submit_action("partner.delete_key", id=partner, api_key_id=old)
+    assert re.findall(r"api_key_id=(key_\w+)", await ada.get_page_text(page)) == [new]
+    await ada.submit_action("partner.delete_key", id=partner, api_key_id=new)
+    assert "No signing keys" in await ada.get_page_text(page)
 
 
-async def test_webhook_secret_is_rotated_and_shown_once(ada: Visitor) -> None:
-    partner, said = await _created(ada)
-    rotated = await ada.act("partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner)
+async def test_webhook_secret_is_rotated_and_shown_once(ada: ConsoleClient) -> None:
+    partner, said = await _create_partner(ada)
+    rotated = await ada.submit_action(
+        "partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner
+    )
     (secret,) = re.findall(r'data-copy="([^"]+)"', rotated.text)
     assert secret not in said
-    assert secret not in await ada.page(f"/console/partners/{partner}")
+    assert secret not in await ada.get_page_text(f"/console/partners/{partner}")

@@ -3,24 +3,28 @@
 import html
 import re
 
-from cards.stage import new_card
-from console.visitor import Visitor, Visitors
+from cards.builders import create_card
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import PIN, Harness
 from tapgate.ledger import chart
-from transactions.movements import move, processor, refund
-from world import PIN, World
+from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 _LINK = re.compile(r'(?:href|hx-get|src)="(/(?:console|simulator)[^"#]*)')
-_NO_PAGES = ("/console/assets/", "/simulator/assets/", "/console/sign-in")
-_OWN = {"first_name": "Secretive", "last_name": "Unseenova", "email": "unseenova@example.com"}
+_EXCLUDED_PATHS = ("/console/assets/", "/simulator/assets/", "/console/sign-in")
+_PERSONAL_DATA = {
+    "first_name": "Secretive",
+    "last_name": "Unseenova",
+    "email": "unseenova@example.com",
+}
 
 
-async def _reached(visitor: Visitor, *begin: str) -> dict[str, str]:
+async def _crawl(visitor: ConsoleClient, *begin: str) -> dict[str, str]:
     """Every page and every form that a person gets to by clicking."""
     seen: dict[str, str] = {}
     waiting = [*begin]
     while waiting:
         path = waiting.pop()
-        if path in seen or path.startswith(_NO_PAGES):
+        if path in seen or path.startswith(_EXCLUDED_PATHS):
             continue
         answer = await visitor.get(path)
         assert answer.status_code < 500, path
@@ -29,38 +33,43 @@ async def _reached(visitor: Visitor, *begin: str) -> dict[str, str]:
     return seen
 
 
-async def _busy(world: World) -> tuple[dict[str, str], str]:
+async def _create_restricted_subscriber(world: Harness) -> tuple[dict[str, str], str]:
     """Somebody about whom there is something in every list, restricted at last; and a card."""
-    person, other = await world.subscriber(balance="900", **_OWN), await world.subscriber()
-    admin, url = await world.admin(), f"/api/v1/subscribers/{person['id']}"
-    card = await new_card(world)
+    person, other = (
+        await world.create_subscriber(balance="900", **_PERSONAL_DATA),
+        await world.create_subscriber(),
+    )
+    admin, url = await world.create_admin(), f"/api/v1/subscribers/{person['id']}"
+    card = await create_card(world)
     details = {"asked_by": person["phone_number"], "note": "Unseenova called"}
     alert = {"alert_type": "odd", "subscriber_id": person["id"], "details": details}
     own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     for path, body, credential in (
-        ("compliance/alerts", alert, world.service()),
+        ("compliance/alerts", alert, world.get_service_auth()),
         ("cards/link", own, admin),
         (f"subscribers/{person['id']}/block", {"reason": "Unseenova lost the phone"}, admin),
         (f"subscribers/{person['id']}/unblock", {"reason": "Unseenova found it"}, admin),
     ):
         done = await world.client.post(f"/api/v1/{path}", json=body, auth=credential)
         assert done.is_success, done.text
-    shop = await processor(world)
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    await refund(world, paid, shop, "30")
-    await move(world, chart.TRANSFER_P2P, person["id"], other["id"], "77")
+    shop = await create_processor(world)
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    await submit_refund(world, paid, shop, "30")
+    await submit_and_get_id(world, chart.TRANSFER_P2P, person["id"], other["id"], "77")
     await world.client.put(url, json={"restricted": True, "address": "5 Road"}, auth=admin)
     return person, card
 
 
-async def test_nothing_is_told_wherever_somebody_clicks(visitors: Visitors, world: World) -> None:
-    person, card = await _busy(world)
+async def test_nothing_is_told_wherever_somebody_clicks(
+    visitors: ConsoleClients, world: Harness
+) -> None:
+    person, card = await _create_restricted_subscriber(world)
     url = f"/api/v1/subscribers/{person['id']}"
-    balance = (await world.client.get(url, auth=world.service())).json()["balance"]
+    balance = (await world.client.get(url, auth=world.get_service_auth())).json()["balance"]
     secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"], balance)
     for role in "ACSF":
-        visitor = await visitors.of(role)
-        seen = await _reached(
+        visitor = await visitors.create_signed_in(role)
+        seen = await _crawl(
             visitor,
             "/console",
             "/console/transactions/export",
@@ -76,12 +85,17 @@ async def test_nothing_is_told_wherever_somebody_clicks(visitors: Visitors, worl
         assert told == [], role
 
 
-async def test_who_was_let_in_sees_what_was_changed(visitors: Visitors, world: World) -> None:
-    person, _ = await _busy(world)
-    officer, page = await visitors.of("C"), f"/console/audit?resource_id={person['id']}"
-    assert "<ins>***</ins>" in await officer.page(page)
-    await officer.act("subscriber.ask_code", id=person["id"])
-    code = await world.code_sent_to(person["phone_number"])
-    await officer.act("subscriber.enter_code", {"otp": code}, id=person["id"])
-    shown = await officer.page(page)
+async def test_who_was_let_in_sees_what_was_changed(
+    visitors: ConsoleClients, world: Harness
+) -> None:
+    person, _ = await _create_restricted_subscriber(world)
+    officer, page = (
+        await visitors.create_signed_in("C"),
+        f"/console/audit?resource_id={person['id']}",
+    )
+    assert "<ins>***</ins>" in await officer.get_page_text(page)
+    await officer.submit_action("subscriber.ask_code", id=person["id"])
+    code = await world.get_pending_code(person["phone_number"])
+    await officer.submit_action("subscriber.enter_code", {"otp": code}, id=person["id"])
+    shown = await officer.get_page_text(page)
     assert "5 Road" in shown and "Unseenova lost the phone" in shown

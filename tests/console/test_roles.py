@@ -5,39 +5,41 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.console.actions import Action
 from tapgate.console.console import ACTIONS
 from tapgate.console.rendering import get_page_path
 from tapgate.edge.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
-from world import World
 
 _ENDPOINTS = {endpoint.name: endpoint for noun in ENDPOINT_GROUPS for endpoint in noun}
 _LINK = re.compile(r'<li><a href="(/console[^"]*)"')
 _FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
 
 
-def _may(endpoint: Endpoint, role: str, field: str | None) -> bool:
+def _is_allowed(endpoint: Endpoint, role: str, field: str | None) -> bool:
     """By the declaration alone."""
     narrower = None if field is None else endpoint.field_access.get(field)
     return role in endpoint.access.roles and (narrower is None or role in narrower.roles)
 
 
-def _address(act: Action) -> str:
+def _build_url(act: Action) -> str:
     names = re.findall(r"{(\w+)}", act.path + (act.prefill_path or "") + (act.redirect_path or ""))
     return f"/console/acts/{act.name}?" + "&".join(f"{name}=x" for name in names)
 
 
-def _navigation(page: str) -> Iterator[str]:
+def _list_navigation_links(page: str) -> Iterator[str]:
     start = page.index('<nav class="side"')
     yield from _LINK.findall(page[start : page.index("</nav>", start)])
 
 
 @pytest.fixture(params=sorted(ROLES_BY_LETTER))
-async def one(request: pytest.FixtureRequest, visitors: Visitors) -> tuple[str, Visitor]:
+async def one(
+    request: pytest.FixtureRequest, visitors: ConsoleClients
+) -> tuple[str, ConsoleClient]:
     """Somebody of each role."""
-    return request.param, await visitors.of(request.param)
+    return request.param, await visitors.create_signed_in(request.param)
 
 
 def test_names_of_acts_are_their_own() -> None:
@@ -47,40 +49,42 @@ def test_names_of_acts_are_their_own() -> None:
         assert not act.is_dangerous or act.description, f"{act.name} does not say what happens"
 
 
-async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, Visitor]) -> None:
+async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, ConsoleClient]) -> None:
     role, visitor = one
-    csrf = {"X-CSRF-Token": await visitor.csrf()}
+    csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
     for act in ACTIONS:
-        allowed = _may(_ENDPOINTS[act.endpoint], role, act.required_field)
+        allowed = _is_allowed(_ENDPOINTS[act.endpoint], role, act.required_field)
         for answer in (
-            await visitor.part(_address(act)),
-            await visitor.send(_address(act), **csrf),
-            await visitor.send(_address(act), **csrf, **{"HX-Request": "true"}),
+            await visitor.get_partial(_build_url(act)),
+            await visitor.post_without_csrf(_build_url(act), **csrf),
+            await visitor.post_without_csrf(_build_url(act), **csrf, **{"HX-Request": "true"}),
         ):
             assert answer.status_code < 500, f"{act.name}: {answer.text}"
             assert (answer.status_code != 403) == allowed, f"{role} {act.name}"
 
 
-async def test_a_form_asks_for_nothing_that_a_role_may_not_send(one: tuple[str, Visitor]) -> None:
+async def test_a_form_asks_for_nothing_that_a_role_may_not_send(
+    one: tuple[str, ConsoleClient],
+) -> None:
     role, visitor = one
     for act in ACTIONS:
         endpoint = _ENDPOINTS[act.endpoint]
-        if act.prefill_path is not None or not _may(endpoint, role, act.required_field):
+        if act.prefill_path is not None or not _is_allowed(endpoint, role, act.required_field):
             continue
-        form = (await visitor.part(_address(act))).text
+        form = (await visitor.get_partial(_build_url(act))).text
         assert 'class="act"' in form, f"{act.name}: {form}"
         for field in set(_FIELD.findall(form)) - {"request_id"}:
-            assert _may(endpoint, role, field), f"{role} {act.name} {field}"
+            assert _is_allowed(endpoint, role, field), f"{role} {act.name} {field}"
         for field in act.fields:
-            assert (f'name="{field.name}"' in form) == _may(endpoint, role, field.name)
+            assert (f'name="{field.name}"' in form) == _is_allowed(endpoint, role, field.name)
 
 
 async def test_the_navigation_is_the_pages_that_open(
-    one: tuple[str, Visitor], ada: Visitor
+    one: tuple[str, ConsoleClient], ada: ConsoleClient
 ) -> None:
     _, visitor = one
-    everything = set(_navigation((await ada.get("/console")).text))
-    shown = set(_navigation((await visitor.get("/console")).text))
+    everything = set(_list_navigation_links((await ada.get("/console")).text))
+    shown = set(_list_navigation_links((await visitor.get("/console")).text))
     assert len(everything) > 5
     for address in everything:
         answer = await visitor.get(address)
@@ -89,20 +93,20 @@ async def test_the_navigation_is_the_pages_that_open(
             assert "Those who may: " in answer.text
 
 
-async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, Visitor]) -> None:
+async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, ConsoleClient]) -> None:
     role, visitor = one
-    for address in set(_navigation((await visitor.get("/console")).text)):
+    for address in set(_list_navigation_links((await visitor.get("/console")).text)):
         page = (await visitor.get(address)).text
         for name in set(re.findall(r'hx-get="/console/acts/([\w.]+)', page)):
             act = next(act for act in ACTIONS if act.name == name)
-            assert _may(_ENDPOINTS[act.endpoint], role, act.required_field), f"{role} {name}"
+            assert _is_allowed(_ENDPOINTS[act.endpoint], role, act.required_field), f"{role} {name}"
 
 
 async def test_the_simulators_are_offered_to_those_whom_they_let_in(
-    one: tuple[str, Visitor],
+    one: tuple[str, ConsoleClient],
 ) -> None:
     role, visitor = one
-    assert ('href="/simulator/' in await visitor.page("/console")) == (role == "A")
+    assert ('href="/simulator/' in await visitor.get_page_text("/console")) == (role == "A")
     for path in ("/simulator/pos", "/simulator/phone"):
         assert (await visitor.get(path)).status_code == (200 if role == "A" else 403)
 
@@ -118,18 +122,20 @@ def test_an_identifier_is_a_link_for_those_who_may_open_its_page() -> None:
     assert get_page_path("key_1", lambda endpoint: True) is None
 
 
-async def test_by_its_address_a_page_says_who_may(visitors: Visitors) -> None:
-    support = await visitors.of("S")
+async def test_by_its_address_a_page_says_who_may(visitors: ConsoleClients) -> None:
+    support = await visitors.create_signed_in("S")
     answer = await support.get("/console/audit")
     assert answer.status_code == 403
     assert "Those who may: Compliance user, System admin." in answer.text
-    part = await support.part("/console/audit/verify")
+    part = await support.get_partial("/console/audit/verify")
     assert part.status_code == 403 and "<html" not in part.text
 
 
-async def test_what_a_page_refuses_is_in_the_audit_log(visitors: Visitors, world: World) -> None:
+async def test_what_a_page_refuses_is_in_the_audit_log(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     """As what the interface itself refuses is: nobody tries things out unnoticed."""
-    support, person = await visitors.of("S"), (await world.subscriber())["id"]
+    support, person = await visitors.create_signed_in("S"), (await world.create_subscriber())["id"]
     for page, endpoint in (
         ("/console/cards/upload", "POST /api/v1/cards/upload-csv"),
         ("/console/limits/fees/transfer_p2p", "PUT /api/v1/fee-rules/{type}"),
@@ -139,7 +145,9 @@ async def test_what_a_page_refuses_is_in_the_audit_log(visitors: Visitors, world
         (f"/console/acts/subscriber.level?id={person}", "PUT /api/v1/subscribers/{id}"),
     ):
         assert (await support.get(page)).status_code == 403, page
-        assert len(await world.audit(endpoint, "access.denied")) == 1, page
-    answer = await support.post_part("/console/acts/agent.fund?id=agt_1", {"amount": "5"})
+        assert len(await world.list_audit_entries(endpoint, "access.denied")) == 1, page
+    answer = await support.post_partial("/console/acts/agent.fund?id=agt_1", {"amount": "5"})
     assert answer.status_code == 403
-    assert len(await world.audit("POST /api/v1/agents/{id}/fund", "access.denied")) == 2
+    assert (
+        len(await world.list_audit_entries("POST /api/v1/agents/{id}/fund", "access.denied")) == 2
+    )

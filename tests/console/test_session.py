@@ -11,11 +11,11 @@ import httpx2
 import msgspec
 import pytest
 
-from admin.stage import EMAIL, PASSWORD
-from console.visitor import SESSION, Visitor, Visitors
+from admin.builders import EMAIL, PASSWORD
+from console.console_client import SESSION_COOKIE, ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.admin import operations
 from tapgate.edge.services import Services
-from world import World
 
 
 @pytest.fixture(autouse=True)
@@ -24,13 +24,13 @@ async def account(services: Services) -> None:
     await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
 
 
-def _cookie(answer: httpx2.Response, name: str = SESSION) -> dict[str, Any]:
+def _parse_cookie(answer: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:
     """What the answer says about a cookie, without its value."""
     found = SimpleCookie(answer.headers["Set-Cookie"])[name]
     return {key: value for key, value in found.items() if value}
 
 
-async def _is_in(visitor: Visitor) -> bool:
+async def _is_signed_in(visitor: ConsoleClient) -> bool:
     answer = await visitor.client.get("/console")
     assert answer.status_code in (200, 303)
     if answer.status_code == 303:
@@ -38,39 +38,39 @@ async def _is_in(visitor: Visitor) -> bool:
     return answer.status_code == 200
 
 
-async def test_signing_in_sets_a_cookie_that_no_script_reads(stranger: Visitor) -> None:
+async def test_signing_in_sets_a_cookie_that_no_script_reads(stranger: ConsoleClient) -> None:
     answer = await stranger.sign_in(EMAIL, PASSWORD)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
-    assert _cookie(answer) == {
+    assert _parse_cookie(answer) == {
         "path": "/",
         "max-age": "86400",
         "httponly": True,
         "samesite": "Strict",
     }
-    assert await _is_in(stranger)
+    assert await _is_signed_in(stranger)
     assert PASSWORD not in answer.text
 
 
-async def test_in_production_the_cookie_is_this_hosts_alone(visitors: Visitors) -> None:
-    services = visitors.world.services
+async def test_in_production_the_cookie_is_this_hosts_alone(visitors: ConsoleClients) -> None:
+    services = visitors.harness.services
     services.settings = msgspec.structs.replace(services.settings, environment="production")
-    visitor = visitors.stranger("https://gateway")
+    visitor = visitors.create_signed_out("https://gateway")
     answer = await visitor.sign_in(EMAIL, PASSWORD)
-    assert _cookie(answer, f"__Host-{SESSION}") == {
+    assert _parse_cookie(answer, f"__Host-{SESSION_COOKIE}") == {
         "path": "/",
         "max-age": "86400",
         "httponly": True,
         "samesite": "Strict",
         "secure": True,
     }
-    assert await _is_in(visitor)
-    token = visitor.client.cookies[f"__Host-{SESSION}"]
+    assert await _is_signed_in(visitor)
+    token = visitor.client.cookies[f"__Host-{SESSION_COOKIE}"]
     visitor.client.cookies.clear()
-    visitor.client.cookies.set(SESSION, token)
-    assert not await _is_in(visitor), "the name that others could set is not believed"
+    visitor.client.cookies.set(SESSION_COOKIE, token)
+    assert not await _is_signed_in(visitor), "the name that others could set is not believed"
 
 
-async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: Visitor) -> None:
+async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: ConsoleClient) -> None:
     known = await stranger.sign_in(EMAIL, "incorrect horse")
     unknown = await stranger.sign_in("nobody@example.com", "incorrect horse")
     assert known.status_code == unknown.status_code == 401
@@ -80,14 +80,18 @@ async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: Vis
     assert stranger.session is None
 
 
-async def test_what_cannot_be_an_account_is_refused_in_the_same_words(stranger: Visitor) -> None:
+async def test_what_cannot_be_an_account_is_refused_in_the_same_words(
+    stranger: ConsoleClient,
+) -> None:
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
         answer = await stranger.sign_in(email, password)
         assert 400 <= answer.status_code < 500
         assert "The e-mail or the password is not right." in answer.text
 
 
-async def test_tries_are_counted_here_too(stranger: Visitor, client: httpx2.AsyncClient) -> None:
+async def test_tries_are_counted_here_too(
+    stranger: ConsoleClient, client: httpx2.AsyncClient
+) -> None:
     for _ in range(5):
         assert (await stranger.sign_in(EMAIL, "incorrect horse")).status_code == 401
     answer = await stranger.sign_in(EMAIL, PASSWORD)
@@ -97,75 +101,75 @@ async def test_tries_are_counted_here_too(stranger: Visitor, client: httpx2.Asyn
 
 
 async def test_signing_out_ends_the_session_everywhere(
-    stranger: Visitor, visitors: Visitors, other_client: httpx2.AsyncClient
+    stranger: ConsoleClient, visitors: ConsoleClients, other_client: httpx2.AsyncClient
 ) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     token = stranger.session
     assert token is not None
-    answer = await stranger.post("/console/sign-out")
+    answer = await stranger.post_form("/console/sign-out")
     assert answer.headers["Location"] == "/console/sign-in"
-    assert _cookie(answer)["max-age"] == "0"
-    assert not await _is_in(stranger)
-    with_old_cookie = Visitor(other_client)
-    with_old_cookie.client.cookies.set(SESSION, token)
-    assert not await _is_in(with_old_cookie)
+    assert _parse_cookie(answer)["max-age"] == "0"
+    assert not await _is_signed_in(stranger)
+    with_old_cookie = ConsoleClient(other_client)
+    with_old_cookie.client.cookies.set(SESSION_COOKIE, token)
+    assert not await _is_signed_in(with_old_cookie)
     bearer = {"Authorization": f"Bearer {token}"}
     assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_signing_out_clears_what_pages_kept(stranger: Visitor) -> None:
+async def test_signing_out_clears_what_pages_kept(stranger: ConsoleClient) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
-    answer = await stranger.post("/console/sign-out")
+    answer = await stranger.post_form("/console/sign-out")
     assert answer.headers["Clear-Site-Data"] == '"storage"'
     assert (await stranger.get("/console/sign-in")).headers["Cache-Control"] == "no-store"
 
 
 async def test_signing_in_again_ends_the_session_before(
-    stranger: Visitor, other_client: httpx2.AsyncClient
+    stranger: ConsoleClient, other_client: httpx2.AsyncClient
 ) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     first = stranger.session
     await stranger.sign_in(EMAIL, "incorrect horse")
-    assert await _is_in(stranger), "only who gets in ends it"
+    assert await _is_signed_in(stranger), "only who gets in ends it"
     await stranger.sign_in(EMAIL, PASSWORD)
-    assert await _is_in(stranger)
+    assert await _is_signed_in(stranger)
     bearer = {"Authorization": f"Bearer {first}"}
     assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_signing_out_needs_a_form_of_the_session(stranger: Visitor) -> None:
+async def test_signing_out_needs_a_form_of_the_session(stranger: ConsoleClient) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     assert (await stranger.get("/console/sign-out")).status_code == 405
-    assert (await stranger.send("/console/sign-out")).status_code == 403
-    assert await _is_in(stranger)
+    assert (await stranger.post_without_csrf("/console/sign-out")).status_code == 403
+    assert await _is_signed_in(stranger)
 
 
 async def test_a_disabled_admin_is_out_at_once(
-    visitors: Visitors, ada: Visitor, world: World
+    visitors: ConsoleClients, ada: ConsoleClient, world: Harness
 ) -> None:
-    ben = await world.admin("S")
-    visitor = visitors.stranger()
-    visitor.carry(ben)
-    assert await _is_in(visitor)
-    await ada.act("administrator.disable", id=ben.id)
-    assert not await _is_in(visitor)
-    part = await visitor.part("/console/subscribers")
+    ben = await world.create_admin("S")
+    visitor = visitors.create_signed_out()
+    visitor.set_session(ben)
+    assert await _is_signed_in(visitor)
+    await ada.submit_action("administrator.disable", id=ben.id)
+    assert not await _is_signed_in(visitor)
+    part = await visitor.get_partial("/console/subscribers")
     assert part.headers["HX-Redirect"].startswith("/console/sign-in?")
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
 async def test_a_session_that_ends_while_a_form_arrives_does_nothing(
-    visitors: Visitors, ada: Visitor, world: World, size: int
+    visitors: ConsoleClients, ada: ConsoleClient, world: Harness, size: int
 ) -> None:
     """Also a form that is larger than a signed-out visitor may send."""
-    ben, target = await world.admin("A"), await world.admin("S")
-    visitor = visitors.stranger()
-    visitor.carry(ben)
-    csrf = await visitor.csrf()
+    ben, target = await world.create_admin("A"), await world.create_admin("S")
+    visitor = visitors.create_signed_out()
+    visitor.set_session(ben)
+    csrf = await visitor.get_csrf_token()
 
     async def body() -> AsyncIterator[bytes]:
         yield b"padding=" + b"x" * size
-        await ada.act("administrator.disable", id=ben.id)
+        await ada.submit_action("administrator.disable", id=ben.id)
         yield f"&csrf={csrf}".encode()
 
     answer = await visitor.client.post(
@@ -177,44 +181,48 @@ async def test_a_session_that_ends_while_a_form_arrives_does_nothing(
         },
     )
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
-    other = visitors.stranger()
-    other.carry(target)
-    assert await _is_in(other)
+    other = visitors.create_signed_out()
+    other.set_session(target)
+    assert await _is_signed_in(other)
 
 
-async def test_a_form_is_charged_once(ada: Visitor) -> None:
+async def test_a_form_is_charged_once(ada: ConsoleClient) -> None:
     remaining = [
-        int((await ada.send("/console/sign-out")).headers["X-RateLimit-Remaining"])
+        int((await ada.post_without_csrf("/console/sign-out")).headers["X-RateLimit-Remaining"])
         for _ in range(2)
     ]
     assert remaining[0] - remaining[1] <= 1
 
 
-async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: Visitor) -> None:
+async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: ConsoleClient) -> None:
     asked = await stranger.get("/console/subscribers?search=ami&status=ACTIVE")
     address = asked.headers["Location"]
-    assert "session has ended" not in await stranger.page(address), "nobody had signed in"
-    wrong = await stranger.send(address, {"email": EMAIL, "password": "wrong"})
+    assert "session has ended" not in await stranger.get_page_text(address), "nobody had signed in"
+    wrong = await stranger.post_without_csrf(address, {"email": EMAIL, "password": "wrong"})
     again = re.search(r'action="([^"]+)"', wrong.text)
     assert again is not None
-    answer = await stranger.send(html.unescape(again[1]), {"email": EMAIL, "password": PASSWORD})
+    answer = await stranger.post_without_csrf(
+        html.unescape(again[1]), {"email": EMAIL, "password": PASSWORD}
+    )
     assert answer.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
 
 
-async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Visitor) -> None:
-    stranger.at = page = "/console/subscribers?search=ami"
-    answer = await stranger.part("/console/acts/subscriber.register")
+async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: ConsoleClient) -> None:
+    stranger.referer = page = "/console/subscribers?search=ami"
+    answer = await stranger.get_partial("/console/acts/subscriber.register")
     address = answer.headers["HX-Redirect"]
-    assert "Your session has ended" in await stranger.page(address)
-    answer = await stranger.send(address, {"email": EMAIL, "password": PASSWORD})
+    assert "Your session has ended" in await stranger.get_page_text(address)
+    answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
     assert answer.headers["Location"] == page
 
 
-async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(ada: Visitor) -> None:
+async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(
+    ada: ConsoleClient,
+) -> None:
     """And not that it was too large, which it is for a stranger alone."""
-    page, csrf = "/console/cards/upload", await ada.csrf()
+    page, csrf = "/console/cards/upload", await ada.get_csrf_token()
     await ada.get(page)
-    await ada.post("/console/sign-out")
+    await ada.post_form("/console/sign-out")
     answer = await ada.post_file(page, b"Serial No.\n" + b"x" * 100_000, csrf=csrf)
     assert answer.status_code == 200, answer.text
     assert answer.headers["HX-Redirect"].startswith("/console/sign-in?to=%2Fconsole%2Fcards")
@@ -225,41 +233,53 @@ async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(ada: Vi
     "elsewhere",
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
 )
-async def test_signing_in_leads_to_no_other_site(stranger: Visitor, elsewhere: str) -> None:
+async def test_signing_in_leads_to_no_other_site(stranger: ConsoleClient, elsewhere: str) -> None:
     address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
-    answer = await stranger.send(address, {"email": EMAIL, "password": PASSWORD})
+    answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
 
 
-NO_SESSIONS = ("x", "", "é", "a=b", '"quoted"', "ey.J.x", "x" * 5000, "%00", "tapgate_session")
+INVALID_SESSION_COOKIES = (
+    "x",
+    "",
+    "é",
+    "a=b",
+    '"quoted"',
+    "ey.J.x",
+    "x" * 5000,
+    "%00",
+    "tapgate_session",
+)
 
 
-async def test_a_cookie_that_is_no_session_is_nobodys(stranger: Visitor) -> None:
-    for cookie in NO_SESSIONS:
-        header = [(b"Cookie", f"{SESSION}={cookie}; tapgate_said={cookie}".encode())]
+async def test_a_cookie_that_is_no_session_is_nobodys(stranger: ConsoleClient) -> None:
+    for cookie in INVALID_SESSION_COOKIES:
+        header = [(b"Cookie", f"{SESSION_COOKIE}={cookie}; tapgate_said={cookie}".encode())]
         answer = await stranger.client.get("/console", headers=header)
         assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
         form = await stranger.client.get("/console/sign-in", headers=header)
         assert form.status_code == 200
 
 
-async def test_the_interface_takes_no_cookie(ada: Visitor, world: World) -> None:
+async def test_the_interface_takes_no_cookie(ada: ConsoleClient, world: Harness) -> None:
     """Else any site could make a browser call it."""
-    person = await world.subscriber()
+    person = await world.create_subscriber()
     for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
         assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401
     blocking = f"/api/v1/subscribers/{person['id']}/block"
     assert (await ada.client.post(blocking, json={"reason": "x"})).status_code == 401
 
 
-async def test_whoever_is_signed_in_does_not_sign_in_again(ada: Visitor) -> None:
+async def test_whoever_is_signed_in_does_not_sign_in_again(ada: ConsoleClient) -> None:
     answer = await ada.get("/console/sign-in")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
 
 
-async def test_a_sentence_for_the_next_page_is_said_once_and_as_text(ada: Visitor) -> None:
+async def test_a_sentence_for_the_next_page_is_said_once_and_as_text(ada: ConsoleClient) -> None:
     hostile = "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="  # a script element
-    answer = await ada.get("/console", Cookie=f"{SESSION}={ada.session}; tapgate_said={hostile}")
+    answer = await ada.get(
+        "/console", Cookie=f"{SESSION_COOKIE}={ada.session}; tapgate_said={hostile}"
+    )
     assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
     assert "tapgate_said=; " in answer.headers["Set-Cookie"]
     assert 'class="said"' not in (await ada.get("/console")).text

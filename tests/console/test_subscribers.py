@@ -2,15 +2,17 @@
 
 import re
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate import ids
-from world import World
 
-HOSTILE = "<script>alert(1)</script>"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_names_are_text(ada: Visitor, world: World) -> None:
-    person = await world.subscriber(first_name=HOSTILE, last_name='"><img src=x onerror=alert(1)>')
+async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
+    person = await world.create_subscriber(
+        first_name=XSS_PAYLOAD, last_name='"><img src=x onerror=alert(1)>'
+    )
     for path in ("/console/subscribers", f"/console/subscribers/{person['id']}"):
         answer = await ada.get(path)
         assert answer.status_code == 200
@@ -18,80 +20,84 @@ async def test_names_are_text(ada: Visitor, world: World) -> None:
         assert "<script>alert" not in answer.text and "<img src=x" not in answer.text
 
 
-async def test_block_and_unblock(ada: Visitor, world: World) -> None:
-    person = await world.subscriber()
+async def test_block_and_unblock(ada: ConsoleClient, world: Harness) -> None:
+    person = await world.create_subscriber()
     page = f"/console/subscribers/{person['id']}"
-    await ada.page(page)
-    done = await ada.act("subscriber.block", {"reason": "Lost the phone"}, id=person["id"])
+    await ada.get_page_text(page)
+    done = await ada.submit_action(
+        "subscriber.block", {"reason": "Lost the phone"}, id=person["id"]
+    )
     assert done.headers["HX-Redirect"] == page
-    shown = await ada.page(page)
+    shown = await ada.get_page_text(page)
     assert "The subscriber is blocked." in shown and "Reason: Lost the phone" in shown
-    again = await ada.post_part(
+    again = await ada.post_partial(
         f"/console/acts/subscriber.block?id={person['id']}", {"reason": "Once more"}
     )
     assert again.status_code == 200 and 'role="alert"' in again.text
     assert "Once more" in again.text, "what was typed is still there"
 
 
-async def test_a_part_of_the_list_is_its_rows(visitors: Visitors, world: World) -> None:
-    await world.subscriber(first_name="Fatmata")
-    await world.subscriber(first_name="Ibrahim")
-    support = await visitors.of("S")
-    found = await support.part("/console/subscribers?search=fatmata")
+async def test_a_part_of_the_list_is_its_rows(visitors: ConsoleClients, world: Harness) -> None:
+    await world.create_subscriber(first_name="Fatmata")
+    await world.create_subscriber(first_name="Ibrahim")
+    support = await visitors.create_signed_in("S")
+    found = await support.get_partial("/console/subscribers?search=fatmata")
     assert found.text.count("<tr>") == 1 and "Fatmata" in found.text
     assert "<html" not in found.text
 
 
 async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
-    ada: Visitor, visitors: Visitors, world: World
+    ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
     """A form sends all of its fields, also those that nobody has touched."""
-    person = await world.subscriber(first_name="Aminata", address="Kissy Road")
+    person = await world.create_subscriber(first_name="Aminata", address="Kissy Road")
     address = f"/console/acts/subscriber.update?id={person['id']}"
-    seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.part(address)).text))
-    other = await visitors.of("S")
-    await other.act("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
+    seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
+    other = await visitors.create_signed_in("S")
+    await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
     late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # sent again it is as late
-        answer = await ada.post_part(address, late)
+        answer = await ada.post_partial(address, late)
         assert "changed this meanwhile" in answer.text and 'value="Amie"' in answer.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
-    record = await world.client.get(f"/api/v1/subscribers/{person['id']}", auth=world.service())
+    record = await world.client.get(
+        f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
+    )
     assert record.json()["address"] == "Wilkinson Road"
-    shown = await ada.act("subscriber.update", {"first_name": "Amie"}, id=person["id"])
+    shown = await ada.submit_action("subscriber.update", {"first_name": "Amie"}, id=person["id"])
     assert "HX-Redirect" in shown.headers
 
 
-async def test_what_is_left_empty_is_said_to_stay(ada: Visitor, world: World) -> None:
-    person = await world.subscriber(email="aminata@example.com")
-    form = await ada.page(f"/console/acts/subscriber.update?id={person['id']}")
-    await ada.act("subscriber.update", {"email": ""}, id=person["id"])
-    assert "aminata@example.com" in await ada.page(f"/console/subscribers/{person['id']}")
+async def test_what_is_left_empty_is_said_to_stay(ada: ConsoleClient, world: Harness) -> None:
+    person = await world.create_subscriber(email="aminata@example.com")
+    form = await ada.get_page_text(f"/console/acts/subscriber.update?id={person['id']}")
+    await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
+    assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
     assert "What you leave empty stays as it is" in form
 
 
-async def _request_code(world: World, subscriber_id: str, status: str, **fields: str) -> None:
+async def _request_code(world: Harness, subscriber_id: str, status: str, **fields: str) -> None:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
-    assert (await world.client.post(url, auth=world.service())).is_success
+    assert (await world.client.post(url, auth=world.get_service_auth())).is_success
     number = await world.services.database.fetchval("SELECT max(id) FROM messages")
     report = {"message_id": ids.encode(ids.MESSAGE, number), "status": status, **fields}
     answer = await world.client.post(
-        "/api/v1/messages/statuses", json={"data": [report]}, auth=world.service()
+        "/api/v1/messages/statuses", json={"data": [report]}, auth=world.get_service_auth()
     )
     assert answer.json() == {"updated": 1}
 
 
 async def test_support_staff_see_that_a_code_was_not_delivered(
-    visitors: Visitors, world: World
+    visitors: ConsoleClients, world: Harness
 ) -> None:
-    sorie = await visitors.of("S")
-    open_one, closed = await world.subscriber(), await world.restricted_subscriber()
+    sorie = await visitors.create_signed_in("S")
+    open_one, closed = await world.create_subscriber(), await world.create_restricted_subscriber()
     for record in (open_one, closed):
         path = f"/console/subscribers/{record['id']}"
         assert "none sent in the last 30 days" in (await sorie.get(path)).text
         await _request_code(world, record["id"], "failed", error_code="131026")
         assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
-        world.forward(minutes=1)
+        world.advance_clock(minutes=1)
         await _request_code(world, record["id"], "delivered")
         text = (await sorie.get(path)).text
         assert "Not delivered" not in text

@@ -2,186 +2,198 @@
 
 import re
 
-from audit.stage import seals
-from console.visitor import Visitor, Visitors
+from audit.builders import assert_seals
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.admin.model import SCOPES as KNOWN_SCOPES
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
-from world import Bearer, World
 
-_HOSTILE = "<script>alert(1)</script>"
+_XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def test_every_scope_is_explained() -> None:
     assert tuple(SCOPE_DESCRIPTIONS) == KNOWN_SCOPES
 
 
-async def test_a_key_is_shown_once(ada: Visitor) -> None:
-    form = {"name": _HOSTILE, "scopes": ["cards:read", "balance:read"]}
-    made = await ada.act("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
+async def test_a_key_is_shown_once(ada: ConsoleClient) -> None:
+    form = {"name": _XSS_PAYLOAD, "scopes": ["cards:read", "balance:read"]}
+    made = await ada.submit_action("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
     found = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
-    assert found is not None and _HOSTILE not in made.text
+    assert found is not None and _XSS_PAYLOAD not in made.text
     page = await ada.get("/console/api-keys")
-    assert found[1] not in page.text and _HOSTILE not in page.text
+    assert found[1] not in page.text and _XSS_PAYLOAD not in page.text
     assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
 
 
-async def test_a_key_without_a_scope_keeps_what_was_typed(ada: Visitor) -> None:
-    refused = await ada.act("api_key.create", {"name": "Shop"})
+async def test_a_key_without_a_scope_keeps_what_was_typed(ada: ConsoleClient) -> None:
+    refused = await ada.submit_action("api_key.create", {"name": "Shop"})
     assert 'role="alert"' in refused.text and 'value="Shop"' in refused.text
 
 
-async def test_a_password_is_not_shown_again(ada: Visitor) -> None:
+async def test_a_password_is_not_shown_again(ada: ConsoleClient) -> None:
     form = {"name": "Ben", "email": "no address", "role": "support_user", "password": "hush hush!!"}
-    refused = await ada.act("administrator.create", form)
+    refused = await ada.submit_action("administrator.create", form)
     assert 'role="alert"' in refused.text and "Ben" in refused.text
     assert "hush hush" not in refused.text
 
 
-async def test_nobody_disables_oneself(ada: Visitor, world: World) -> None:
-    ben = await world.admin("A")
+async def test_nobody_disables_oneself(ada: ConsoleClient, world: Harness) -> None:
+    ben = await world.create_admin("A")
     page = (await ada.get("/console/administrators")).text
     offered = re.findall(r"/console/acts/administrator\.disable\?id=(\w+)", page)
     assert offered == [ben.id] and page.count(">you<") == 1
 
 
-async def test_a_webhook_is_followed(ada: Visitor) -> None:
-    made = await ada.act(
+async def test_a_webhook_is_followed(ada: ConsoleClient) -> None:
+    made = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
     found = re.search(r"/console/webhooks/(\w+)", made.text)
     assert found is not None and "whsec_" in made.text
     page = f"/console/webhooks/{found[1]}"
-    assert "No deliveries yet" in await ada.page(page)
-    sent = await ada.act("webhook.test", id=found[1])
+    assert "No deliveries yet" in await ada.get_page_text(page)
+    sent = await ada.submit_action("webhook.test", id=found[1])
     assert sent.headers["HX-Redirect"] == page
-    shown = await ada.page(page)
+    shown = await ada.get_page_text(page)
     assert "Webhook: test" in shown and ">now<" in shown and "whsec_" not in shown
-    part = await ada.part(page)
+    part = await ada.get_partial(page)
     assert part.text.lstrip().startswith("<section") and 'hx-trigger="load' in part.text
-    gone = await ada.act("webhook.delete", id=found[1])
+    gone = await ada.submit_action("webhook.delete", id=found[1])
     assert gone.headers["HX-Redirect"] == "/console/webhooks"
     assert (await ada.get(page)).status_code == 404
 
 
 async def test_a_webhook_is_edited_paused_resumed_and_its_secret_rotated(
-    ada: Visitor,
+    ada: ConsoleClient,
 ) -> None:
-    made = await ada.act(
+    made = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
     found = re.search(r"/console/webhooks/(\w+)", made.text)
     first = re.search(r'data-copy="(whsec_[^"]+)"', made.text)
     assert found is not None and first is not None
     id, page = found[1], f"/console/webhooks/{found[1]}"
-    await ada.page(page)
-    form = (await ada.part(f"/console/acts/webhook.edit?id={id}")).text
+    await ada.get_page_text(page)
+    form = (await ada.get_partial(f"/console/acts/webhook.edit?id={id}")).text
     assert 'value="http://127.0.0.1:9/x"' in form and 'value="card.linked" checked' in form
     seen = re.search(r'name="seen" value="(\w+)"', form)
     assert seen is not None
     typed = {"url": "http://127.0.0.1:9/y", "events": ["*"], "seen": seen[1]}
-    assert (await ada.act("webhook.edit", typed, id=id)).headers["HX-Redirect"] == page
-    shown = await ada.page(page)
+    assert (await ada.submit_action("webhook.edit", typed, id=id)).headers["HX-Redirect"] == page
+    shown = await ada.get_page_text(page)
     assert "<h1>http://127.0.0.1:9/y</h1>" in shown and "All events" in shown
-    stale = await ada.act("webhook.edit", typed, id=id)
+    stale = await ada.submit_action("webhook.edit", typed, id=id)
     assert 'role="alert"' in stale.text
 
-    await ada.act("webhook.pause", {"status": "paused"}, id=id)
-    await ada.act("webhook.test", id=id)
-    paused = await ada.page(page)
+    await ada.submit_action("webhook.pause", {"status": "paused"}, id=id)
+    await ada.submit_action("webhook.test", id=id)
+    paused = await ada.get_page_text(page)
     assert "Paused by an administrator." in paused and "when resumed" in paused
     assert "webhook.resume" in paused and "webhook.pause" not in paused
-    assert "hx-trigger" not in (await ada.part(page)).text
-    assert "Paused by an administrator" in await ada.page("/console/webhooks")
-    await ada.act("webhook.resume", {"status": "active"}, id=id)
-    assert "webhook.pause" in await ada.page(page)
+    assert "hx-trigger" not in (await ada.get_partial(page)).text
+    assert "Paused by an administrator" in await ada.get_page_text("/console/webhooks")
+    await ada.submit_action("webhook.resume", {"status": "active"}, id=id)
+    assert "webhook.pause" in await ada.get_page_text(page)
 
-    rotated = await ada.act("webhook.rotate_secret", {"grace_seconds": "3600"}, id=id)
+    rotated = await ada.submit_action("webhook.rotate_secret", {"grace_seconds": "3600"}, id=id)
     second = re.search(r'data-copy="(whsec_[^"]+)"', rotated.text)
     assert second is not None and second[1] != first[1]
-    assert "whsec_" not in await ada.page(page)
+    assert "whsec_" not in await ada.get_page_text(page)
 
 
 async def test_a_response_is_shown_escaped_and_a_disabled_webhook_says_why(
-    ada: Visitor, world: World
+    ada: ConsoleClient, world: Harness
 ) -> None:
-    made = await ada.act("webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]})
+    made = await ada.submit_action(
+        "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]}
+    )
     found = re.search(r"/console/webhooks/(\w+)", made.text)
     assert found is not None
-    await ada.act("webhook.test", id=found[1])
+    await ada.submit_action("webhook.test", id=found[1])
     database = world.services.database
     await database.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
                   attempts = 1, last_status = 410, duration_ms = 1234, response = $1""",
-        _HOSTILE,
+        _XSS_PAYLOAD,
     )
     await database.execute(
         "UPDATE webhook_endpoints SET status = 'disabled', status_reason = 'It is gone'"
     )
     page = (await ada.get(f"/console/webhooks/{found[1]}")).text
     assert "It is gone." in page and "webhook.resume" in page
-    assert _HOSTILE not in page and "&lt;script&gt;" in page
+    assert _XSS_PAYLOAD not in page and "&lt;script&gt;" in page
     assert "410" in page and "1,234 ms" in page
 
 
-async def test_changes_are_old_and_new(ada: Visitor, world: World, visitors: Visitors) -> None:
-    person = await world.subscriber()
-    compliance = await visitors.of("C")
-    await compliance.act("subscriber.block", {"reason": f"Said {_HOSTILE}"}, id=person["id"])
+async def test_changes_are_old_and_new(
+    ada: ConsoleClient, world: Harness, visitors: ConsoleClients
+) -> None:
+    person = await world.create_subscriber()
+    compliance = await visitors.create_signed_in("C")
+    await compliance.submit_action(
+        "subscriber.block", {"reason": f"Said {_XSS_PAYLOAD}"}, id=person["id"]
+    )
     address = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
     answer = await compliance.get(address)
     assert "<del>ACTIVE</del>" in answer.text and "<ins>BLOCKED</ins>" in answer.text
-    assert _HOSTILE not in answer.text and f"/console/subscribers/{person['id']}" in answer.text
-    part = await ada.part(address)
+    assert _XSS_PAYLOAD not in answer.text and f"/console/subscribers/{person['id']}" in answer.text
+    part = await ada.get_partial(address)
     assert part.text.count("<tr>") == 1
-    assert "No entry matches" in await ada.page("/console/audit?event=nothing.such")
+    assert "No entry matches" in await ada.get_page_text("/console/audit?event=nothing.such")
     refused = await ada.get("/console/audit?from=yesterday")
     assert refused.status_code == 422
 
 
-async def test_a_broken_chain_is_told(ada: Visitor, world: World) -> None:
+async def test_a_broken_chain_is_told(ada: ConsoleClient, world: Harness) -> None:
     database = world.services.database
-    await world.subscriber()
-    unsealed = (await ada.part("/console/audit/verify")).text
+    await world.create_subscriber()
+    unsealed = (await ada.get_partial("/console/audit/verify")).text
     assert "The chain is whole" in unsealed and "sealed in some seconds" in unsealed
-    await seals(Sealer(database), await database.fetchval("SELECT count(*) FROM audit_entries"))
-    whole = (await ada.part("/console/audit/verify")).text
+    await assert_seals(
+        Sealer(database), await database.fetchval("SELECT count(*) FROM audit_entries")
+    )
+    whole = (await ada.get_partial("/console/audit/verify")).text
     assert "It is sealed until" in whole and "in some seconds" not in whole
     async with database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")  # past what forbids it
         await tx.execute("UPDATE audit_entries SET reason = 'another'")
-    broken = (await ada.part("/console/audit/verify")).text
+    broken = (await ada.get_partial("/console/audit/verify")).text
     assert "The chain is broken at aud_" in broken and "whole" not in broken
 
 
-async def test_what_is_lost_by_an_act_is_named_before(ada: Visitor, world: World) -> None:
-    key = await world.api_key("cards:read")
-    assert f"<code>{key.id}</code>" in await ada.page(f"/console/acts/api_key.revoke?id={key.id}")
+async def test_what_is_lost_by_an_act_is_named_before(ada: ConsoleClient, world: Harness) -> None:
+    key = await world.create_api_key("cards:read")
+    assert f"<code>{key.id}</code>" in await ada.get_page_text(
+        f"/console/acts/api_key.revoke?id={key.id}"
+    )
 
 
-async def _key(ada: Visitor, **form: object) -> tuple[str, str]:
+async def _create_key(ada: ConsoleClient, **form: object) -> tuple[str, str]:
     """The id of a new key, and the key itself."""
-    made = await ada.act("api_key.create", {"name": "Shop", "scopes": ["cards:read"], **form})
+    made = await ada.submit_action(
+        "api_key.create", {"name": "Shop", "scopes": ["cards:read"], **form}
+    )
     secret = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
-    page = await ada.page("/console/api-keys")
+    page = await ada.get_page_text("/console/api-keys")
     found = re.search(r"/console/acts/api_key\.rotate\?id=(key_\w+)", page)
     assert secret is not None and found is not None
     return found[1], secret[1]
 
 
-async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Visitor) -> None:
+async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: ConsoleClient) -> None:
     form = {
         "allowed_ips": "203.0.113.0/24\n2001:db8::/32",
         "rate_limit": "5",
         "burst": "7",
         "expires_at": "2999-01-31T12:00",
     }
-    key, _ = await _key(ada, **form)
-    page = await ada.page("/console/api-keys")
+    key, _ = await _create_key(ada, **form)
+    page = await ada.get_page_text("/console/api-keys")
     for shown in ("203.0.113.0/24", "2001:db8::/32", "5/s burst 7", "2999-01-31 12:00 UTC"):
         assert shown in page
-    asked = (await ada.part(f"/console/acts/api_key.edit?id={key}")).text
+    asked = (await ada.get_partial(f"/console/acts/api_key.edit?id={key}")).text
     for shown in (
         'value="2999-01-31T12:00:00.000"',
         'value="5"',
@@ -191,28 +203,28 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Visit
     seen = asked.partition('name="seen" value="')[2].partition('"')[0]
     address = f"/console/acts/api_key.edit?id={key}"
     changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": seen}
-    wrong = await ada.post_part(address, changes | {"allowed_ips": "anywhere"})
+    wrong = await ada.post_partial(address, changes | {"allowed_ips": "anywhere"})
     assert 'role="alert"' in wrong.text
     # Empty fields go back to their defaults.
-    done = await ada.post_part(address, changes)
+    done = await ada.post_partial(address, changes)
     assert done.headers["HX-Redirect"] == "/console/api-keys"
-    page = await ada.page("/console/api-keys")
+    page = await ada.get_page_text("/console/api-keys")
     for shown in ("Kiosk", "balance:read", ">any<", ">default<"):
         assert shown in page
     assert "2999" not in page
-    stale = await ada.post_part(address, changes | {"name": "Till"})
+    stale = await ada.post_partial(address, changes | {"name": "Till"})
     assert 'role="alert"' in stale.text
-    assert "Till" not in await ada.page("/console/api-keys")
+    assert "Till" not in await ada.get_page_text("/console/api-keys")
 
 
-async def test_expired_key_can_be_renamed(ada: Visitor, world: World) -> None:
-    key, _ = await _key(ada, expires_at="2999-01-31T12:00:42.5")
+async def test_expired_key_can_be_renamed(ada: ConsoleClient, world: Harness) -> None:
+    key, _ = await _create_key(ada, expires_at="2999-01-31T12:00:42.5")
     await world.services.database.execute(
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
         ids.decode(ids.KEY, key),
     )
     address = f"/console/acts/api_key.edit?id={key}"
-    form = (await ada.part(address)).text
+    form = (await ada.get_partial(address)).text
     shown = re.search(r'value="(2020-[^"]+)"', form)
     assert shown is not None
     changes = {
@@ -221,17 +233,17 @@ async def test_expired_key_can_be_renamed(ada: Visitor, world: World) -> None:
         "seen": form.partition('name="seen" value="')[2].partition('"')[0],
         "expires_at": shown[1],
     }
-    done = await ada.post_part(address, changes)
+    done = await ada.post_partial(address, changes)
     assert done.headers.get("HX-Redirect") == "/console/api-keys", done.text
-    assert "Kiosk" in await ada.page("/console/api-keys")
+    assert "Kiosk" in await ada.get_page_text("/console/api-keys")
 
 
-async def test_rotated_key_is_shown_once(ada: Visitor, world: World) -> None:
-    key, old = await _key(ada)
-    rotated = await ada.act("api_key.rotate", {"grace_seconds": "3600"}, id=key)
+async def test_rotated_key_is_shown_once(ada: ConsoleClient, world: Harness) -> None:
+    key, old = await _create_key(ada)
+    rotated = await ada.submit_action("api_key.rotate", {"grace_seconds": "3600"}, id=key)
     found = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)
     assert found is not None and found[1] != old
-    assert found[1] not in await ada.page("/console/api-keys")
+    assert found[1] not in await ada.get_page_text("/console/api-keys")
     for secret in (old, found[1]):
-        answer = await world.client.get("/api/v1/cards", auth=Bearer(secret, key))
+        answer = await world.client.get("/api/v1/cards", auth=BearerAuth(secret, key))
         assert answer.status_code == 200

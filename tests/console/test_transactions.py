@@ -5,124 +5,143 @@ import io
 
 import pytest
 
-from console.visitor import Visitor, Visitors
-from ledger.books import request
-from pos.stage import Shop
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
+from ledger.builders import build_request_key
+from pos.builders import PosDriver
 from tapgate.ledger import chart
-from transactions.movements import move, processor, refund, set_kyc_level, shown_id, submit
-from world import World
+from transactions.builders import (
+    create_processor,
+    encode_transaction_id,
+    set_kyc_level,
+    submit_and_get_id,
+    submit_command,
+    submit_refund,
+)
 
 URL = "/console/transactions"
-HOSTILE = "<script>alert(1)</script>"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_a_payment_its_entries_and_its_refunds(ada: Visitor, world: World) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    back = await refund(world, paid, shop, "30")
-    shown = await ada.page(f"{URL}/{paid}")
+async def test_a_payment_its_entries_and_its_refunds(ada: ConsoleClient, world: Harness) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    back = await submit_refund(world, paid, shop, "30")
+    shown = await ada.get_page_text(f"{URL}/{paid}")
     assert "POS payment of 100.00" in shown
     for address in (f"subscribers/{payer['id']}", f"processors/{shop}", f"cards/{card}"):
         assert f'href="/console/{address}"' in shown
     assert "<strong>Wallet</strong> of" in shown and "<strong>Settlement</strong> of" in shown
     assert "Can still be refunded: 70.00 " in shown
     assert f'href="{URL}/{back}"' in shown
-    shown = await ada.page(f"{URL}/{back}")
+    shown = await ada.get_page_text(f"{URL}/{back}")
     assert f'gives back a part or all of <a href="{URL}/{paid}"' in shown
 
 
-async def test_a_refund_that_was_declined_gives_nothing_back(ada: Visitor, world: World) -> None:
-    shop, owner = await Shop.open(world), await world.subscriber()
+async def test_a_refund_that_was_declined_gives_nothing_back(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    shop, owner = await PosDriver.create(world), await world.create_subscriber()
     paid = (await shop.pay("100.00")).json()["transaction_id"]
-    merchant = await world.processor_of(shop.till)
-    await move(world, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
+    merchant = await world.get_processor_id(shop.merchant_auth)
+    await submit_and_get_id(world, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
     assert (await shop.refund(paid)).json()["code"] == "INSUFFICIENT_FUNDS"
     (declined,) = (
         await world.client.get(
             "/api/v1/transactions",
             params={"type": "refund", "status": "failed"},
-            auth=await world.admin(),
+            auth=await world.create_admin(),
         )
     ).json()["data"]
-    text = await ada.page(f"/console/transactions/{declined['id']}")
+    text = await ada.get_page_text(f"/console/transactions/{declined['id']}")
     assert "It was to give back" in text and "It gives back" not in text
 
 
-async def test_the_sum_is_that_of_the_entries(ada: Visitor, world: World) -> None:
-    sender, receiver = await world.subscriber(balance="1000"), await world.subscriber()
-    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+async def test_the_sum_is_that_of_the_entries(ada: ConsoleClient, world: Harness) -> None:
+    sender, receiver = (
+        await world.create_subscriber(balance="1000"),
+        await world.create_subscriber(),
+    )
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     entries = (
-        await world.client.get(f"/api/v1/transactions/{sent}/entries", auth=await world.admin())
+        await world.client.get(
+            f"/api/v1/transactions/{sent}/entries", auth=await world.create_admin()
+        )
     ).json()["entries"]
     assert len(entries) == 2, "the amount and a fee"
     total = sum(float(entry["amount"]) for entry in entries)
-    shown = await ada.page(f"{URL}/{sent}")
+    shown = await ada.get_page_text(f"{URL}/{sent}")
     footer = shown.partition("<tfoot>")[2].partition("</tfoot>")[0]
     assert f">{total:.2f} " in footer
 
 
-async def test_why_it_was_declined_is_said_in_words(ada: Visitor, world: World) -> None:
-    sender, receiver = await world.subscriber(balance="5"), await world.subscriber()
-    outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+async def test_why_it_was_declined_is_said_in_words(ada: ConsoleClient, world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="5"), await world.create_subscriber()
+    outcome = await submit_command(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     assert outcome.result is not None
-    shown = await ada.page(f"{URL}/{shown_id(outcome.result)}")
+    shown = await ada.get_page_text(f"{URL}/{encode_transaction_id(outcome.result)}")
     assert "Declined: Insufficient funds." in shown and "INSUFFICIENT_FUNDS" in shown
     assert "Available" in shown and "Nothing was booked" in shown
 
 
-async def test_what_is_held_leads_to_its_alert(visitors: Visitors, world: World) -> None:
-    rich, other = await world.subscriber(), await world.subscriber()
+async def test_what_is_held_leads_to_its_alert(visitors: ConsoleClients, world: Harness) -> None:
+    rich, other = await world.create_subscriber(), await world.create_subscriber()
     for person in (rich, other):
         await set_kyc_level(world, person["id"], 3)
-    await world.give(rich["id"], "2000000")
-    held = await move(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
-    compliance, support = await visitors.of("C"), await visitors.of("S")
-    assert 'href="/console/compliance/alerts/alr_' in await compliance.page(f"{URL}/{held}")
-    shown = await support.page(f"{URL}/{held}")
+    await world.deposit(rich["id"], "2000000")
+    held = await submit_and_get_id(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    compliance, support = await visitors.create_signed_in("C"), await visitors.create_signed_in("S")
+    assert 'href="/console/compliance/alerts/alr_' in await compliance.get_page_text(
+        f"{URL}/{held}"
+    )
+    shown = await support.get_page_text(f"{URL}/{held}")
     assert "Held for review" in shown and "/compliance/alerts" not in shown
 
 
-async def test_how_often_a_request_came_again(ada: Visitor, world: World) -> None:
-    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
-    same = request("once", "this")
+async def test_how_often_a_request_came_again(ada: ConsoleClient, world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    same = build_request_key("once", "this")
     for _ in range(3):
-        sent = await move(
+        sent = await submit_and_get_id(
             world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", idempotency_key=same
         )
-    assert "never" in await ada.page(f"{URL}/{sent}")
+    assert "never" in await ada.get_page_text(f"{URL}/{sent}")
     await world.services.ledger.replay_counter.flush(world.services.database)
-    shown = await ada.page(f"{URL}/{sent}")
+    shown = await ada.get_page_text(f"{URL}/{sent}")
     assert "2 times, last " in shown and "no money was moved twice" in shown
 
 
-async def test_names_are_text(ada: Visitor, world: World) -> None:
-    sender = await world.subscriber(balance="100", first_name=HOSTILE)
-    receiver = await world.subscriber()
-    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
+    sender = await world.create_subscriber(balance="100", first_name=XSS_PAYLOAD)
+    receiver = await world.create_subscriber()
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     for path in (URL, f"{URL}/{sent}"):
         text = (await ada.get(path)).text
-        assert "&lt;script&gt;alert(1)" in text and HOSTILE not in text
+        assert "&lt;script&gt;alert(1)" in text and XSS_PAYLOAD not in text
 
 
-async def test_filters(ada: Visitor, world: World) -> None:
-    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
-    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
-    assert sent in await ada.page(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
-    assert sent not in (await ada.part(f"{URL}?type=pos_payment")).text
-    assert sent not in (await ada.part(f"{URL}?to=2000-01-01")).text
-    shown = await ada.page(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
+async def test_filters(ada: ConsoleClient, world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+    assert sent in await ada.get_page_text(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
+    assert sent not in (await ada.get_partial(f"{URL}?type=pos_payment")).text
+    assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
+    shown = await ada.get_page_text(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
     assert "User must be the id of" in shown and "From must be" in shown
     assert sent in shown, "the list is still there"
     assert 'value="nonsense"' in shown, "what was typed is still there"
 
 
 async def test_restricted_subscribers_are_masked_and_their_own_lists_closed(
-    ada: Visitor, world: World
+    ada: ConsoleClient, world: Harness
 ) -> None:
-    hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
-    card = await world.card(hidden["id"])
-    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
+    hidden, other = (
+        await world.create_restricted_subscriber(balance="100"),
+        await world.create_subscriber(),
+    )
+    card = await world.create_card(hidden["id"])
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
     person = f"/console/subscribers/{hidden['id']}"
     for path in (
         f"{URL}?user_id={hidden['id']}",
@@ -131,32 +150,34 @@ async def test_restricted_subscribers_are_masked_and_their_own_lists_closed(
     ):
         answer = await ada.get(path)
         assert (answer.status_code, answer.headers["Location"]) == (303, person), path
-        assert (await ada.part(path)).headers["HX-Redirect"] == person
-    assert "of a restricted subscriber. Ask for a code" in await ada.page(person)
-    assert "Card is a restricted subscriber's" in await ada.page(f"{URL}?card_serial={card}")
+        assert (await ada.get_partial(path)).headers["HX-Redirect"] == person
+    assert "of a restricted subscriber. Ask for a code" in await ada.get_page_text(person)
+    assert "Card is a restricted subscriber's" in await ada.get_page_text(
+        f"{URL}?card_serial={card}"
+    )
     for path in (URL, f"{URL}/{sent}"):
-        shown = await ada.page(path)
+        shown = await ada.get_page_text(path)
         assert sent in shown and hidden["id"] in shown and "Personal data hidden" in shown
         assert "Aminata" not in shown and "90.00" not in shown and "89.85" not in shown
     file = await ada.get(f"{URL}/export")
     assert sent in file.text and "Aminata" not in file.text
     assert file.headers["X-Masked"] == "true"
     assert (await ada.get(f"{URL}/export?card_serial={card}")).status_code == 403
-    await ada.act("subscriber.ask_code", id=hidden["id"])
-    code = await world.code_sent_to(hidden["phone_number"])
-    await ada.act("subscriber.enter_code", {"otp": code}, id=hidden["id"])
-    shown = await ada.page(f"{URL}/{sent}")
+    await ada.submit_action("subscriber.ask_code", id=hidden["id"])
+    code = await world.get_pending_code(hidden["phone_number"])
+    await ada.submit_action("subscriber.enter_code", {"otp": code}, id=hidden["id"])
+    shown = await ada.get_page_text(f"{URL}/{sent}")
     assert "Aminata" in shown and "Personal data hidden" not in shown
 
 
-async def test_the_file_is_the_interfaces(ada: Visitor, world: World) -> None:
-    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+async def test_the_file_is_the_interfaces(ada: ConsoleClient, world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     for _ in range(3):
-        await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+        await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     query = f"user_id={receiver['id']}&type=transfer_p2p"
     file = await ada.get(f"{URL}/export?{query}")
     same = await world.client.get(
-        f"/api/v1/transactions/export?{query}", auth=await world.admin("F")
+        f"/api/v1/transactions/export?{query}", auth=await world.create_admin("F")
     )
     assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert "attachment" in file.headers["Content-Disposition"]
@@ -170,6 +191,6 @@ async def test_the_file_is_the_interfaces(ada: Visitor, world: World) -> None:
 
 
 @pytest.mark.parametrize("id", ["x", "txn_x", "txn_0000000000001", "%3Cscript%3E"])
-async def test_there_is_no_page_of_no_transaction(ada: Visitor, id: str) -> None:
+async def test_there_is_no_page_of_no_transaction(ada: ConsoleClient, id: str) -> None:
     answer = await ada.get(f"{URL}/{id}")
     assert answer.status_code == 404 and "<script>" not in answer.text

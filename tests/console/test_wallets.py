@@ -6,13 +6,13 @@ import re
 
 from PIL import Image
 
-from console.visitor import Visitor, Visitors, request_id_in, says
+from console.console_client import ConsoleClient, ConsoleClients, contains_digits, parse_request_id
+from harness import PIN, WRONG_PIN, Harness
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS
-from world import PIN, WRONG_PIN, World
 
 #: Done elsewhere than in the form of an act.
-_ELSEWHERE = {
+_COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the page of the upload",
     "PUT /api/v1/fee-rules/{type}": "the form of one type's fees",
     "PUT /api/v1/fee-rules": "one type after the other",
@@ -24,115 +24,122 @@ _ELSEWHERE = {
 def test_whatever_an_admin_may_do_over_the_interface_can_be_done_here() -> None:
     endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
     changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
-    assert changing == {act.endpoint for act in ACTIONS} | set(_ELSEWHERE)
+    assert changing == {act.endpoint for act in ACTIONS} | set(_COVERED_ELSEWHERE)
 
 
-def _photo() -> str:
+def _build_photo() -> str:
     file = io.BytesIO()
     Image.new("RGB", (40, 30), (200, 120, 40)).save(file, "JPEG")
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-async def test_money_is_sent_with_the_senders_pin(visitors: Visitors, world: World) -> None:
-    finance = await visitors.of("F")
-    sender = await world.subscriber(balance="500")
-    receiver = await world.subscriber()
+async def test_money_is_sent_with_the_senders_pin(visitors: ConsoleClients, world: Harness) -> None:
+    finance = await visitors.create_signed_in("F")
+    sender = await world.create_subscriber(balance="500")
+    receiver = await world.create_subscriber()
     form = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.card(receiver["id"]),
+        "recipient_card_serial": await world.create_card(receiver["id"]),
         "amount": "20",
     }
-    refused = await finance.act("wallet.send", {**form, "pin": WRONG_PIN})
-    assert "Invalid PIN" in refused.text and not says(refused.text, WRONG_PIN)
-    sent = await finance.act("wallet.send", {**form, "pin": PIN})
+    refused = await finance.submit_action("wallet.send", {**form, "pin": WRONG_PIN})
+    assert "Invalid PIN" in refused.text and not contains_digits(refused.text, WRONG_PIN)
+    sent = await finance.submit_action("wallet.send", {**form, "pin": PIN})
     assert "HX-Redirect" in sent.headers, sent.text
-    assert "20.00 SLE" in await finance.page(f"/console/subscribers/{receiver['id']}")
+    assert "20.00 SLE" in await finance.get_page_text(f"/console/subscribers/{receiver['id']}")
 
 
-async def test_a_payment_that_was_declined_can_be_corrected(ada: Visitor, world: World) -> None:
-    sender = await world.subscriber(balance="10")
-    receiver = await world.subscriber()
+async def test_a_payment_that_was_declined_can_be_corrected(
+    ada: ConsoleClient, world: Harness
+) -> None:
+    sender = await world.create_subscriber(balance="10")
+    receiver = await world.create_subscriber()
     accounts = {"from_account_id": sender["account_id"], "to_account_id": receiver["account_id"]}
     form = {**accounts, "amount": "500", "pin": PIN}
-    declined = await ada.act("wallet.transfer", form)
+    declined = await ada.submit_action("wallet.transfer", form)
     assert "Insufficient funds" in declined.text
-    corrected = {**form, "amount": "5", "request_id": request_id_in(declined.text)}
-    done = await ada.post_part("/console/acts/wallet.transfer", corrected)
+    corrected = {**form, "amount": "5", "request_id": parse_request_id(declined.text)}
+    done = await ada.post_partial("/console/acts/wallet.transfer", corrected)
     assert "HX-Redirect" in done.headers, done.text
 
 
-async def test_a_statement_can_be_fetched(visitors: Visitors, world: World) -> None:
-    support = await visitors.of("S")
-    person = await world.subscriber(balance="500")
+async def test_a_statement_can_be_fetched(visitors: ConsoleClients, world: Harness) -> None:
+    support = await visitors.create_signed_in("S")
+    person = await world.create_subscriber(balance="500")
     day = world.services.clock().date().isoformat()
     form = {"subscriber_id": person["id"], "from_date": day, "to_date": day, "format": "csv"}
-    drawn_up = await support.act("wallet.statement", form)
+    drawn_up = await support.submit_action("wallet.statement", form)
     link = re.search(r'href="(/api/v1/statements/[^"]+)"', drawn_up.text)
     assert link is not None, drawn_up.text
     file = await support.client.get(link[1])
     assert file.headers["Content-Type"].startswith("text/csv")
 
 
-async def test_what_it_would_cost(visitors: Visitors, world: World) -> None:
-    finance = await visitors.of("F")
-    person = await world.subscriber(balance="10")
+async def test_what_it_would_cost(visitors: ConsoleClients, world: Harness) -> None:
+    finance = await visitors.create_signed_in("F")
+    person = await world.create_subscriber(balance="10")
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
-    told = await finance.act("wallet.quote", form)
+    told = await finance.submit_action("wallet.quote", form)
     assert "In all" in told.text and "INSUFFICIENT_FUNDS" in told.text
     assert "Denied" in told.text
-    told = await finance.act("wallet.quote", form | {"amount": "5"})
+    told = await finance.submit_action("wallet.quote", form | {"amount": "5"})
     assert "Allowed</span>" in told.text and "Active" not in told.text
 
 
-async def test_a_forgotten_pin(visitors: Visitors, world: World) -> None:
-    support = await visitors.of("S")
-    person = await world.subscriber()
-    await support.act("subscriber.reset_pin", id=person["id"])
-    code = await world.code_sent_to(person["phone_number"])
+async def test_a_forgotten_pin(visitors: ConsoleClients, world: Harness) -> None:
+    support = await visitors.create_signed_in("S")
+    person = await world.create_subscriber()
+    await support.submit_action("subscriber.reset_pin", id=person["id"])
+    code = await world.get_pending_code(person["phone_number"])
     new = {"otp": code, "new_pin": "8352"}
-    assert "HX-Redirect" in (await support.act("subscriber.set_pin", new, id=person["id"])).headers
+    assert (
+        "HX-Redirect"
+        in (await support.submit_action("subscriber.set_pin", new, id=person["id"])).headers
+    )
     for pin, expected in (("8352", 200), (PIN, 400)):
-        answer = await support.act("subscriber.verify_pin", {"pin": pin}, id=person["id"])
+        answer = await support.submit_action("subscriber.verify_pin", {"pin": pin}, id=person["id"])
         assert ("HX-Redirect" in answer.headers) == (expected == 200)
     change = {"old_pin": "8352", "new_pin": "6027"}
-    changed = await support.act("subscriber.change_pin", change, id=person["id"])
+    changed = await support.submit_action("subscriber.change_pin", change, id=person["id"])
     assert "HX-Redirect" in changed.headers, changed.text
 
 
-async def test_a_document_is_added_and_shown(visitors: Visitors, world: World) -> None:
-    compliance, support = await visitors.of("C"), await visitors.of("S")
-    person = await world.subscriber()
-    form = {"document_type": "id_front", "image": _photo()}
-    added = await support.act("subscriber.document", form, id=person["id"])
+async def test_a_document_is_added_and_shown(visitors: ConsoleClients, world: Harness) -> None:
+    compliance, support = await visitors.create_signed_in("C"), await visitors.create_signed_in("S")
+    person = await world.create_subscriber()
+    form = {"document_type": "id_front", "image": _build_photo()}
+    added = await support.submit_action("subscriber.document", form, id=person["id"])
     assert "HX-Redirect" in added.headers, added.text
-    page = await compliance.page(f"/console/subscribers/{person['id']}")
+    page = await compliance.get_page_text(f"/console/subscribers/{person['id']}")
     picture = re.search(r'src="(/console/subscribers/[^"]+/documents/[^"]+)"', page)
     assert picture is not None
     shown = await compliance.get(picture[1])
     assert shown.headers["Content-Type"] == "image/jpeg"
-    assert "ID front" in await support.page(f"/console/subscribers/{person['id']}")
-    refused = await support.act(
+    assert "ID front" in await support.get_page_text(f"/console/subscribers/{person['id']}")
+    refused = await support.submit_action(
         "subscriber.document", {**form, "image": "no picture"}, id=person["id"]
     )
     assert "data URI" in refused.text
 
 
-async def test_an_alert_is_raised_by_hand(visitors: Visitors, world: World) -> None:
-    compliance = await visitors.of("C")
-    person = await world.subscriber()
+async def test_an_alert_is_raised_by_hand(visitors: ConsoleClients, world: Harness) -> None:
+    compliance = await visitors.create_signed_in("C")
+    person = await world.create_subscriber()
     form = {
         "subscriber_id": person["id"],
         "alert_type": "stolen phone",
         "severity": "HIGH",
         "details.note": "<b>Called at noon</b>",
     }
-    raised = await compliance.act("subscriber.alert", form)
+    raised = await compliance.submit_action("subscriber.alert", form)
     assert "HX-Redirect" in raised.headers, raised.text
-    assert "Stolen phone" in await compliance.page(f"/console/subscribers/{person['id']}")
+    assert "Stolen phone" in await compliance.get_page_text(f"/console/subscribers/{person['id']}")
 
 
-async def test_who_is_registered_is_shown(visitors: Visitors, world: World) -> None:
-    support = await visitors.of("S")
-    form = {"first_name": "Isatu", "last_name": "Bangura", "phone_number": world.phone()}
-    done = await support.act("subscriber.register", {**form, "category": "standard", "pin": PIN})
-    assert "Isatu Bangura" in await support.page(done.headers["HX-Redirect"])
+async def test_who_is_registered_is_shown(visitors: ConsoleClients, world: Harness) -> None:
+    support = await visitors.create_signed_in("S")
+    form = {"first_name": "Isatu", "last_name": "Bangura", "phone_number": world.new_phone_number()}
+    done = await support.submit_action(
+        "subscriber.register", {**form, "category": "standard", "pin": PIN}
+    )
+    assert "Isatu Bangura" in await support.get_page_text(done.headers["HX-Redirect"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from credentials.stage import CHEAP, Process, SetClock, World
+from credentials.builders import FAST_ARGON2, FakeClock, GatewayProcess, OwnerBuilder
 from tapgate import ids, settings
 from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.logins import Logins
@@ -18,8 +18,8 @@ from tapgate.vault import Vault
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def test_settings(tmp_path: Path) -> Settings:
 async def start(
     database_url: str,
     test_settings: Settings,
-    clock: SetClock,
+    clock: FakeClock,
     vault: Vault,
     new_id: ids.IdGenerator,
-) -> AsyncIterator[Callable[[], Awaitable[Process]]]:
+) -> AsyncIterator[Callable[[], Awaitable[GatewayProcess]]]:
     """Starts one more process on the test's database."""
     async with AsyncExitStack() as running:
 
-        async def start() -> Process:
+        async def start() -> GatewayProcess:
             database = await Database.connect(database_url)
             running.push_async_callback(database.close)
             signals = Signals(database_url)
@@ -67,22 +67,22 @@ async def start(
             )
             await signals.start()
             running.push_async_callback(signals.stop)
-            logins = Logins(database, Passwords(CHEAP), clock, vault)
-            return Process(database, signals, authenticator, logins)
+            logins = Logins(database, Passwords(FAST_ARGON2), clock, vault)
+            return GatewayProcess(database, signals, authenticator, logins)
 
         yield start
 
 
 @pytest.fixture
-async def process(start: Callable[[], Awaitable[Process]]) -> Process:
+async def process(start: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
     return await start()
 
 
 @pytest.fixture
-async def other(start: Callable[[], Awaitable[Process]]) -> Process:
+async def other(start: Callable[[], Awaitable[GatewayProcess]]) -> GatewayProcess:
     return await start()
 
 
 @pytest.fixture
-def world(process: Process, clock: SetClock, new_id: ids.IdGenerator) -> World:
-    return World(process.database, clock, new_id)
+def world(process: GatewayProcess, clock: FakeClock, new_id: ids.IdGenerator) -> OwnerBuilder:
+    return OwnerBuilder(process.database, clock, new_id)

@@ -16,39 +16,39 @@ from tapgate.errors import ApiError, Code
 
 SECRET = "s" * 32
 NOW = datetime(2026, 1, 31, 10, 15, 30, 999_999, tzinfo=UTC)
-TOKENS = AccessTokens(SECRET)
+ACCESS_TOKENS = AccessTokens(SECRET)
 TOKEN = VerifiedToken(session_id=7, admin_id=42, expires_at=int(NOW.timestamp()) + 86400)
 
 
-def make(session_id: int = 7) -> str:
-    return TOKENS.issue(
+def make_token(session_id: int = 7) -> str:
+    return ACCESS_TOKENS.issue(
         session_id=session_id, admin_id=42, email="ada@example.com", role="system_admin", now=NOW
     )
 
 
-def forge(
+def forge_token(
     secret: str = SECRET,
     algorithm: str = "HS256",
     header: dict[str, Any] | None = None,
     **changes: Any,
 ) -> str:
     """A token with some things different from the right one; None leaves a claim out."""
-    right = jwt.decode_complete(make(), options={"verify_signature": False})
+    right = jwt.decode_complete(make_token(), options={"verify_signature": False})
     claims = {k: v for k, v in (right["payload"] | changes).items() if v is not None}
     headers = {"sid": right["header"]["sid"]} | (header or {})
     return jwt.encode(claims, secret, algorithm=algorithm, headers=headers)
 
 
-def refusal(token: str, now: datetime = NOW) -> str:
+def get_rejection_message(token: str, now: datetime = NOW) -> str:
     with pytest.raises(ApiError) as caught:
-        TOKENS.verify(token, now)
+        ACCESS_TOKENS.verify(token, now)
     assert caught.value.code is Code.UNAUTHORIZED
     assert caught.value.message is not None
     return caught.value.message
 
 
 def test_exactly_the_five_claims() -> None:
-    claims = jwt.decode(make(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
+    claims = jwt.decode(make_token(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
     issued = int(NOW.timestamp())
     assert claims == {
         "sub": ids.encode(ids.ADMIN, 42),
@@ -61,57 +61,60 @@ def test_exactly_the_five_claims() -> None:
 
 
 def test_sessions_of_one_second_have_different_tokens() -> None:
-    assert make(session_id=8) != make(session_id=7)
+    assert make_token(session_id=8) != make_token(session_id=7)
 
 
 def test_a_genuine_token_is_read() -> None:
-    assert TOKENS.verify(make(), NOW) == TOKEN
-    assert TOKENS.verify(forge(), NOW) == TOKEN
+    assert ACCESS_TOKENS.verify(make_token(), NOW) == TOKEN
+    assert ACCESS_TOKENS.verify(forge_token(), NOW) == TOKEN
 
 
 def test_a_token_lives_a_day() -> None:
     issued = NOW.replace(microsecond=0)
-    assert TOKENS.verify(make(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
-    assert "expired" in refusal(make(), issued + timedelta(days=1))
+    assert ACCESS_TOKENS.verify(make_token(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
+    assert "expired" in get_rejection_message(make_token(), issued + timedelta(days=1))
 
 
 @pytest.mark.parametrize("algorithm", ["HS384", "HS512", "none"])
 def test_another_algorithm_is_refused(algorithm: str) -> None:
     secret = "" if algorithm == "none" else SECRET * 2
-    assert "signature" in refusal(forge(secret, algorithm))
+    assert "signature" in get_rejection_message(forge_token(secret, algorithm))
 
 
 def test_another_key_is_refused() -> None:
-    assert "signature" in refusal(forge("t" * 32))
+    assert "signature" in get_rejection_message(forge_token("t" * 32))
 
 
 def test_a_signature_taken_off_or_from_another_token_is_refused() -> None:
-    head, claims, _ = make().split(".")
-    other = forge(role="support_user").rsplit(".", 1)[1]
+    head, claims, _ = make_token().split(".")
+    other = forge_token(role="support_user").rsplit(".", 1)[1]
     for signature in ("", other):
-        assert "signature" in refusal(f"{head}.{claims}.{signature}")
+        assert "signature" in get_rejection_message(f"{head}.{claims}.{signature}")
 
 
 def test_claims_or_header_of_another_token_are_refused() -> None:
-    ours, other = make().split("."), forge(header={"sid": ids.encode("ses_", 8)}).split(".")
-    raised = forge(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
-    assert "signature" in refusal(f"{other[0]}.{ours[1]}.{ours[2]}")
-    assert "signature" in refusal(f"{ours[0]}.{raised[1]}.{ours[2]}")
+    ours, other = (
+        make_token().split("."),
+        forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
+    )
+    raised = forge_token(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
+    assert "signature" in get_rejection_message(f"{other[0]}.{ours[1]}.{ours[2]}")
+    assert "signature" in get_rejection_message(f"{ours[0]}.{raised[1]}.{ours[2]}")
 
 
 @given(data=st.data())
 def test_a_changed_letter_is_refused(data: st.DataObject) -> None:
-    token = make()
+    token = make_token()
     # Not the very last one: some of its bits mean nothing.
     position = data.draw(st.integers(0, len(token) - 2))
     letter = data.draw(st.sampled_from("Aa0-_.{é\x00").filter(lambda x: x != token[position]))
-    refusal(token[:position] + letter + token[position + 1 :])
+    get_rejection_message(token[:position] + letter + token[position + 1 :])
 
 
 @pytest.mark.parametrize("claim", ["sub", "email", "role", "iat", "exp"])
 def test_a_missing_claim_is_refused(claim: str) -> None:
     changes: dict[str, Any] = {claim: None}
-    refusal(forge(**changes))
+    get_rejection_message(forge_token(**changes))
 
 
 @pytest.mark.parametrize(
@@ -126,23 +129,23 @@ def test_a_missing_claim_is_refused(claim: str) -> None:
     ],
 )
 def test_a_claim_of_another_kind_is_refused(changes: dict[str, Any]) -> None:
-    refusal(forge(**changes))
+    get_rejection_message(forge_token(**changes))
 
 
 @pytest.mark.parametrize("sid", [None, 7, "7", "adm_0000000000007", ["ses_0000000000007"]])
 def test_a_session_that_cannot_be_is_refused(sid: Any) -> None:
-    refusal(forge(header={"sid": sid}))
+    get_rejection_message(forge_token(header={"sid": sid}))
 
 
 @given(st.text())
 def test_no_text_is_more_than_refused(text: str) -> None:
-    refusal(text)
+    get_rejection_message(text)
 
 
 @given(header=st.binary(max_size=60), claims=st.binary(max_size=60))
 def test_no_parts_are_more_than_refused(header: bytes, claims: bytes) -> None:
     parts = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (header, claims))
-    refusal(".".join([*parts, "c2ln"]))
+    get_rejection_message(".".join([*parts, "c2ln"]))
 
 
 @pytest.mark.parametrize(
@@ -158,9 +161,9 @@ def test_no_parts_are_more_than_refused(header: bytes, claims: bytes) -> None:
 )
 def test_no_header_is_more_than_refused(header: Any) -> None:
     encoded = base64.urlsafe_b64encode(msgspec.json.encode(header)).decode().rstrip("=")
-    refusal(f"{encoded}.e30.c2ln")
+    get_rejection_message(f"{encoded}.e30.c2ln")
 
 
 def test_a_header_nested_beyond_measure_is_refused() -> None:
     deep = base64.urlsafe_b64encode(b"[" * 60_000).decode().rstrip("=")
-    refusal(f"{deep}.e30.c2ln")
+    get_rejection_message(f"{deep}.e30.c2ln")

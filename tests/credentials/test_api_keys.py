@@ -8,18 +8,18 @@ from datetime import datetime, timedelta
 import asyncpg
 import pytest
 
-from credentials.stage import Process, SetClock, World, unauthorized
+from credentials.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_unauthorized
 from tapgate import ids
 from tapgate.credentials.api_keys import ApiKey, ApiKeys
 from tapgate.service.background import run_background_tasks
 from tapgate.vault import Vault
 
-Create = Callable[..., Awaitable[tuple[ApiKey, str]]]
+CreateKey = Callable[..., Awaitable[tuple[ApiKey, str]]]
 
 
 @pytest.fixture
-async def create(process: Process, world: World) -> Create:
-    admin_id = await world.admin()
+async def create(process: GatewayProcess, world: OwnerBuilder) -> CreateKey:
+    admin_id = await world.create_admin()
 
     async def create(
         expires_at: datetime | None = None, keys: ApiKeys | None = None
@@ -36,18 +36,20 @@ async def create(process: Process, world: World) -> Create:
     return create
 
 
-async def refused(process: Process, key: str) -> str | None:
-    return await unauthorized(process.authenticator.api_keys.authenticate(key))
+async def get_rejection_message(process: GatewayProcess, key: str) -> str | None:
+    return await catch_unauthorized(process.authenticator.api_keys.authenticate(key))
 
 
-async def test_a_key_is_long_and_random(create: Create) -> None:
+async def test_a_key_is_long_and_random(create: CreateKey) -> None:
     record, key = await create()
     assert re.fullmatch(r"svc_test_[A-Za-z0-9_-]{43}", key)
     assert record.prefix == key[:13]
     assert (await create())[1] != key
 
 
-async def test_a_key_says_whose_it_is_and_what_for(process: Process, create: Create) -> None:
+async def test_a_key_says_whose_it_is_and_what_for(
+    process: GatewayProcess, create: CreateKey
+) -> None:
     record, key = await create()
     principal = await process.authenticator.api_keys.authenticate(key)
     assert principal.kind == "api_key"
@@ -57,21 +59,25 @@ async def test_a_key_says_whose_it_is_and_what_for(process: Process, create: Cre
     assert principal.key_id == record.id
 
 
-async def test_the_database_does_not_hold_the_key(process: Process, create: Create) -> None:
+async def test_the_database_does_not_hold_the_key(
+    process: GatewayProcess, create: CreateKey
+) -> None:
     _, key = await create()
     stored = str(dict((await process.database.fetch("SELECT * FROM api_keys"))[0]))
     assert key not in stored
     assert key[13:] not in stored
 
 
-async def test_an_unknown_key_is_refused(process: Process, create: Create) -> None:
+async def test_an_unknown_key_is_refused(process: GatewayProcess, create: CreateKey) -> None:
     _, key = await create()
     for unknown in (key[:-1], key + "x", "svc_test_", "svc_test_" + "é" * 40):
-        assert await refused(process, unknown) == "Unknown, expired or deleted API key"
+        assert (
+            await get_rejection_message(process, unknown) == "Unknown, expired or deleted API key"
+        )
 
 
 async def test_a_deleted_key_is_refused_everywhere_at_once(
-    process: Process, other: Process, create: Create
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
     for where in (process, other):
@@ -81,21 +87,21 @@ async def test_a_deleted_key_is_refused_everywhere_at_once(
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
     for where in (other, process):
-        assert await refused(where, key) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, key) == "Unknown, expired or deleted API key"
 
 
 async def test_a_process_that_hears_nothing_does_not_trust_what_it_knows(
-    process: Process, other: Process, create: Create
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
     await other.authenticator.api_keys.authenticate(key)
     await other.signals.stop()
     async with process.database.transaction() as tx:
         await process.authenticator.api_keys.delete(tx, record.id)
-    assert await refused(other, key) == "Unknown, expired or deleted API key"
+    assert await get_rejection_message(other, key) == "Unknown, expired or deleted API key"
 
 
-async def test_a_key_is_deleted_once(process: Process, create: Create) -> None:
+async def test_a_key_is_deleted_once(process: GatewayProcess, create: CreateKey) -> None:
     record, _ = await create()
     async with process.database.transaction() as tx:
         assert await process.authenticator.api_keys.delete(tx, record.id) is not None
@@ -103,7 +109,9 @@ async def test_a_key_is_deleted_once(process: Process, create: Create) -> None:
         assert await process.authenticator.api_keys.delete(tx, 1) is None
 
 
-async def test_a_deletion_taken_back_leaves_the_key_good(process: Process, create: Create) -> None:
+async def test_a_deletion_taken_back_leaves_the_key_good(
+    process: GatewayProcess, create: CreateKey
+) -> None:
     record, key = await create()
     with pytest.raises(ZeroDivisionError):
         async with process.database.transaction() as tx:
@@ -113,31 +121,38 @@ async def test_a_deletion_taken_back_leaves_the_key_good(process: Process, creat
 
 
 async def test_a_key_is_refused_from_the_moment_it_expires(
-    process: Process, create: Create, clock: SetClock
+    process: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     _, key = await create(expires_at=clock() + timedelta(hours=1))
-    clock.forward(hours=1, microseconds=-1)
+    clock.advance(hours=1, microseconds=-1)
     await process.authenticator.api_keys.authenticate(key)
-    clock.forward(microseconds=1)
-    assert await refused(process, key) == "Unknown, expired or deleted API key"
+    clock.advance(microseconds=1)
+    assert await get_rejection_message(process, key) == "Unknown, expired or deleted API key"
 
 
 async def test_production_has_keys_of_its_own(
-    process: Process, create: Create, clock: SetClock, vault: Vault, new_id: ids.IdGenerator
+    process: GatewayProcess,
+    create: CreateKey,
+    clock: FakeClock,
+    vault: Vault,
+    new_id: ids.IdGenerator,
 ) -> None:
     live_keys = ApiKeys(process.database, process.signals, vault, clock, new_id, production=True)
     _, test_key = await create()
     _, live_key = await create(keys=live_keys)
     assert live_key.startswith("svc_live_")
     await live_keys.authenticate(live_key)
-    assert await refused(process, live_key) == "API keys begin with svc_test_ in this environment"
-    assert await unauthorized(live_keys.authenticate(test_key)) == (
+    assert (
+        await get_rejection_message(process, live_key)
+        == "API keys begin with svc_test_ in this environment"
+    )
+    assert await catch_unauthorized(live_keys.authenticate(test_key)) == (
         "API keys begin with svc_live_ in this environment"
     )
 
 
 async def test_pages_are_newest_first_and_without_the_deleted(
-    process: Process, create: Create
+    process: GatewayProcess, create: CreateKey
 ) -> None:
     made = [(await create())[0] for _ in range(4)]
     keys = process.authenticator.api_keys
@@ -148,7 +163,7 @@ async def test_pages_are_newest_first_and_without_the_deleted(
     assert await keys.list_page(before=first[-1].id, limit=2) == [made[0]]
 
 
-async def rotated(process: Process, record: ApiKey, grace_seconds: int = 0) -> str:
+async def rotate_key(process: GatewayProcess, record: ApiKey, grace_seconds: int = 0) -> str:
     keys = process.authenticator.api_keys
     async with process.database.transaction() as tx:
         locked = await keys.lock(tx, record.id)
@@ -159,77 +174,79 @@ async def rotated(process: Process, record: ApiKey, grace_seconds: int = 0) -> s
 
 
 async def test_rotation_without_grace_ends_the_old_key_in_every_process(
-    process: Process, other: Process, create: Create
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey
 ) -> None:
     record, old = await create()
     await other.authenticator.api_keys.authenticate(old)
-    new = await rotated(process, record)
+    new = await rotate_key(process, record)
     for where in (other, process):
-        assert await refused(where, old) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, old) == "Unknown, expired or deleted API key"
         principal = await where.authenticator.api_keys.authenticate(new)
         assert principal.idempotency_scope == ids.encode(ids.KEY, record.id)
 
 
 async def test_old_key_works_until_the_grace_period_ends(
-    process: Process, other: Process, create: Create, clock: SetClock
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     record, old = await create()
-    new = await rotated(process, record, grace_seconds=60)
-    clock.forward(seconds=60, microseconds=-1)
+    new = await rotate_key(process, record, grace_seconds=60)
+    clock.advance(seconds=60, microseconds=-1)
     for where in (process, other):
         for key in (old, new):
             await where.authenticator.api_keys.authenticate(key)
-    clock.forward(microseconds=1)
+    clock.advance(microseconds=1)
     for where in (process, other):
-        assert await refused(where, old) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, old) == "Unknown, expired or deleted API key"
         await where.authenticator.api_keys.authenticate(new)
 
 
 @pytest.mark.parametrize("grace_seconds", [0, 60])
 async def test_further_rotation_ends_the_older_key(
-    process: Process, other: Process, create: Create, grace_seconds: int
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey, grace_seconds: int
 ) -> None:
     record, first = await create()
-    second = await rotated(process, record, grace_seconds=60)
+    second = await rotate_key(process, record, grace_seconds=60)
     await other.authenticator.api_keys.authenticate(first)
-    third = await rotated(process, record, grace_seconds=grace_seconds)
+    third = await rotate_key(process, record, grace_seconds=grace_seconds)
     for where in (other, process):
-        assert await refused(where, first) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, first) == "Unknown, expired or deleted API key"
         await where.authenticator.api_keys.authenticate(third)
         if grace_seconds:
             await where.authenticator.api_keys.authenticate(second)
         else:
-            await refused(where, second)
+            await get_rejection_message(where, second)
 
 
 async def test_grace_period_does_not_extend_the_expiry(
-    process: Process, create: Create, clock: SetClock
+    process: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     record, old = await create(expires_at=clock() + timedelta(seconds=30))
-    new = await rotated(process, record, grace_seconds=60)
-    clock.forward(seconds=30)
+    new = await rotate_key(process, record, grace_seconds=60)
+    clock.advance(seconds=30)
     for key in (old, new):
-        await refused(process, key)
+        await get_rejection_message(process, key)
 
 
-async def test_deletion_ends_both_keys(process: Process, other: Process, create: Create) -> None:
+async def test_deletion_ends_both_keys(
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey
+) -> None:
     record, old = await create()
-    new = await rotated(process, record, grace_seconds=60)
+    new = await rotate_key(process, record, grace_seconds=60)
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
     for where in (process, other):
         for key in (old, new):
-            await refused(where, key)
+            await get_rejection_message(where, key)
 
 
 async def test_last_use_is_written_by_every_process_and_never_moves_back(
-    process: Process, other: Process, create: Create, clock: SetClock
+    process: GatewayProcess, other: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     record, key = await create()
 
-    async def use(where: Process) -> None:
+    async def use(where: GatewayProcess) -> None:
         principal = await where.authenticator.api_keys.authenticate(key)
         where.authenticator.authorize_api_key(principal, "203.0.113.7")
 
@@ -239,7 +256,7 @@ async def test_last_use_is_written_by_every_process_and_never_moves_back(
 
     assert await shown() is None
     await use(process)
-    clock.forward(seconds=10)
+    clock.advance(seconds=10)
     await use(other)
     await other.authenticator.api_keys.last_used.flush()
     assert await shown() == clock()
@@ -249,7 +266,7 @@ async def test_last_use_is_written_by_every_process_and_never_moves_back(
 
 
 async def test_last_use_that_could_not_be_written_is_written_later(
-    process: Process, create: Create, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, create: CreateKey, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, key = await create()
     keys = process.authenticator.api_keys
@@ -266,7 +283,7 @@ async def test_last_use_that_could_not_be_written_is_written_later(
 
 
 async def test_last_use_is_written_when_the_process_stops(
-    process: Process, create: Create, clock: SetClock
+    process: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     _, key = await create()
     keys = process.authenticator.api_keys

@@ -9,7 +9,7 @@ from tapgate.credentials.cache import Cache
 from tapgate.errors import ApiError, Code, unavailable
 
 
-class Line:
+class FakeSignals:
     """As much of signals as a cache sees, moved by hand."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Line:
     def on_reconnect(self, handler: Callable[[], None]) -> None:
         self._gap_handlers.append(handler)
 
-    def signal(self) -> None:
+    def emit(self) -> None:
         for handler in self._handlers:
             handler("")
 
@@ -34,62 +34,62 @@ class Line:
         self.is_listening = True
 
 
-class Table:
+class FakeTable:
     """What is read: counts the readings, and can be made to wait."""
 
     def __init__(self) -> None:
         self.rows: dict[str, str] = {"key": "value"}
-        self.readings = 0
-        self.go_on = asyncio.Event()
-        self.go_on.set()
+        self.load_count = 0
+        self.resume = asyncio.Event()
+        self.resume.set()
 
     async def load(self, key: str) -> str | None:
-        self.readings += 1
+        self.load_count += 1
         row = self.rows.get(key)
-        await self.go_on.wait()
+        await self.resume.wait()
         return row
 
 
-def made(size: int = 10) -> tuple[Line, Table, Cache[str, str]]:
-    line, table = Line(), Table()
+def build_cache(size: int = 10) -> tuple[FakeSignals, FakeTable, Cache[str, str]]:
+    line, table = FakeSignals(), FakeTable()
     return line, table, Cache(line, "topic", table.load, size)  # type: ignore[arg-type]
 
 
 async def test_a_value_is_read_once() -> None:
-    _, table, cache = made()
+    _, table, cache = build_cache()
     assert [await cache.get("key"), await cache.get("key")] == ["value", "value"]
-    assert table.readings == 1
+    assert table.load_count == 1
 
 
 async def test_what_is_not_there_is_not_remembered() -> None:
-    _, table, cache = made()
+    _, table, cache = build_cache()
     assert await cache.get("new") is None
     table.rows["new"] = "now"
     assert await cache.get("new") == "now"
 
 
 async def test_a_signal_empties_it() -> None:
-    line, table, cache = made()
+    line, table, cache = build_cache()
     await cache.get("key")
     del table.rows["key"]
-    line.signal()
+    line.emit()
     assert await cache.get("key") is None
 
 
 async def test_a_value_read_before_a_signal_is_not_kept_after_it() -> None:
-    line, table, cache = made()
-    table.go_on.clear()
+    line, table, cache = build_cache()
+    table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
     del table.rows["key"]
-    line.signal()
-    table.go_on.set()
+    line.emit()
+    table.resume.set()
     assert await reading == "value"
     assert await cache.get("key") is None
 
 
 async def test_while_nothing_is_heard_it_is_not_used() -> None:
-    line, table, cache = made()
+    line, table, cache = build_cache()
     await cache.get("key")
     line.is_listening = False
     table.rows["key"] = "other"
@@ -99,7 +99,7 @@ async def test_while_nothing_is_heard_it_is_not_used() -> None:
 
 
 async def test_after_a_gap_it_is_empty() -> None:
-    line, table, cache = made()
+    line, table, cache = build_cache()
     await cache.get("key")
     line.is_listening = False
     del table.rows["key"]
@@ -108,38 +108,38 @@ async def test_after_a_gap_it_is_empty() -> None:
 
 
 async def test_a_value_read_before_a_gap_is_not_kept_after_it() -> None:
-    line, table, cache = made()
-    table.go_on.clear()
+    line, table, cache = build_cache()
+    table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
     line.is_listening = False
     del table.rows["key"]
     line.reconnect()
-    table.go_on.set()
+    table.resume.set()
     assert await reading == "value"
     assert await cache.get("key") is None
 
 
 async def test_a_value_read_into_a_gap_is_not_kept() -> None:
-    line, table, cache = made()
-    table.go_on.clear()
+    line, table, cache = build_cache()
+    table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
     line.is_listening = False
-    table.go_on.set()
+    table.resume.set()
     await reading
     assert cache._values == {}
 
 
 async def test_the_oldest_makes_room() -> None:
-    _, table, cache = made(size=2)
+    _, table, cache = build_cache(size=2)
     table.rows = {"a": "1", "b": "2", "c": "3"}
     for key in "abc":
         await cache.get(key)
     assert list(cache._values) == ["b", "c"]
 
 
-class Purse:
+class TokenBudget:
     """A charge that records what was paid, and refuses when it is empty."""
 
     def __init__(self, tokens: int = 5) -> None:
@@ -155,51 +155,51 @@ class Purse:
 
 
 async def test_the_lookup_of_an_unknown_key_is_charged() -> None:
-    _, table, cache = made()
-    purse = Purse(2)
+    _, table, cache = build_cache()
+    purse = TokenBudget(2)
     assert [await cache.get("guess", purse) for _ in range(2)] == [None, None]
     with pytest.raises(ApiError):
         await cache.get("guess", purse)
-    assert table.readings == 2
+    assert table.load_count == 2
     # Also of a good one that has not been seen before.
     with pytest.raises(ApiError):
         await cache.get("key", purse)
-    assert table.readings == 2
+    assert table.load_count == 2
 
 
 async def test_a_good_key_costs_nothing_and_outlives_a_signal() -> None:
-    line, table, cache = made()
-    purse = Purse(1)
+    line, table, cache = build_cache()
+    purse = TokenBudget(1)
     assert await cache.get("key", purse) == "value"
     assert purse.tokens == 1
     purse.tokens = 0
     assert await cache.get("key", purse) == "value"
-    line.signal()
+    line.emit()
     assert await cache.get("key", purse) == "value"
-    assert table.readings == 2
+    assert table.load_count == 2
 
 
 async def test_a_revoked_key_is_charged_like_an_unknown_one() -> None:
-    line, table, cache = made()
-    purse = Purse(1)
+    line, table, cache = build_cache()
+    purse = TokenBudget(1)
     await cache.get("key", purse)
     del table.rows["key"]
-    line.signal()
+    line.emit()
     purse.tokens = 0
     assert await cache.get("key", purse) is None
     with pytest.raises(ApiError):
         await cache.get("key", purse)
-    assert table.readings == 2
+    assert table.load_count == 2
 
 
 async def test_a_failed_lookup_is_refunded() -> None:
-    _, _, cache = made()
-    purse = Purse(1)
-    cache._load = _unavailable
+    _, _, cache = build_cache()
+    purse = TokenBudget(1)
+    cache._load = _load_unavailable
     with pytest.raises(ApiError):
         await cache.get("key", purse)
     assert purse.tokens == 1
 
 
-async def _unavailable(key: str) -> str | None:
+async def _load_unavailable(key: str) -> str | None:
     raise unavailable("The database cannot be reached")

@@ -5,47 +5,63 @@ from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from credentials.stage import EMAIL, PASSWORD, Process, SetClock, World, refusal, unauthorized
+from credentials.builders import (
+    EMAIL,
+    PASSWORD,
+    FakeClock,
+    GatewayProcess,
+    OwnerBuilder,
+    catch_api_error,
+    catch_unauthorized,
+)
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.vault import Vault
 
-HERE, THERE = "192.0.2.1", "192.0.2.2"
-WRONG = "The e-mail or the password is wrong"
+ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
+WRONG_CREDENTIALS_MESSAGE = "The e-mail or the password is wrong"
 
 
 @pytest.fixture
-async def admin_id(world: World) -> int:
-    return await world.admin()
+async def admin_id(world: OwnerBuilder) -> int:
+    return await world.create_admin()
 
 
-async def fail(process: Process, email: str = EMAIL, address: str = HERE) -> None:
-    assert await unauthorized(process.logins.authenticate(email, "wrong", address)) == WRONG
+async def attempt_wrong_password(
+    process: GatewayProcess, email: str = EMAIL, address: str = ADDRESS
+) -> None:
+    assert (
+        await catch_unauthorized(process.logins.authenticate(email, "wrong", address))
+        == WRONG_CREDENTIALS_MESSAGE
+    )
 
 
-async def codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
+async def gather_error_codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
     """How each of the tries at the same time ended; None: logged in."""
     answers = await asyncio.gather(*tries, return_exceptions=True)
     return [answer.code if isinstance(answer, ApiError) else None for answer in answers]
 
 
-async def test_the_right_password_is_the_admins(process: Process, admin_id: int) -> None:
-    assert await process.logins.authenticate(EMAIL, PASSWORD, HERE) == admin_id
-    assert await process.logins.authenticate("Ada@Example.COM", PASSWORD, HERE) == admin_id
+async def test_the_right_password_is_the_admins(process: GatewayProcess, admin_id: int) -> None:
+    assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
+    assert await process.logins.authenticate("Ada@Example.COM", PASSWORD, ADDRESS) == admin_id
 
 
 async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_same(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
-    await fail(process)
-    await fail(process, "nobody@example.com")
+    await attempt_wrong_password(process)
+    await attempt_wrong_password(process, "nobody@example.com")
     await process.database.execute("UPDATE admins SET status = 'disabled'")
-    assert await unauthorized(process.logins.authenticate(EMAIL, PASSWORD, HERE)) == WRONG
+    assert (
+        await catch_unauthorized(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+        == WRONG_CREDENTIALS_MESSAGE
+    )
 
 
 async def test_an_unknown_email_takes_the_same_work(
-    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = []
     matches = Passwords.matches
@@ -55,179 +71,193 @@ async def test_an_unknown_email_takes_the_same_work(
         return await matches(self, stored, *arguments)
 
     monkeypatch.setattr(Passwords, "matches", counted)
-    await fail(process)
-    await fail(process, "nobody@example.com")
+    await attempt_wrong_password(process)
+    await attempt_wrong_password(process, "nobody@example.com")
     assert checked[0] is not None
     assert checked[1] is None
 
 
 async def test_a_password_is_stored_anew_when_the_parameters_change(
-    process: Process, admin_id: int, clock: SetClock, vault: Vault
+    process: GatewayProcess, admin_id: int, clock: FakeClock, vault: Vault
 ) -> None:
     logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault)
-    await fail(process)
+    await attempt_wrong_password(process)
     before = await process.database.fetchval("SELECT password_hash FROM admins")
-    await logins.authenticate(EMAIL, PASSWORD, HERE)
+    await logins.authenticate(EMAIL, PASSWORD, ADDRESS)
     after = await process.database.fetchval("SELECT password_hash FROM admins")
     assert before != after
     assert after.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-    await logins.authenticate(EMAIL, PASSWORD, HERE)
+    await logins.authenticate(EMAIL, PASSWORD, ADDRESS)
     assert await process.database.fetchval("SELECT password_hash FROM admins") == after
 
 
 async def test_after_five_failures_the_right_password_is_refused_too(
-    process: Process, other: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, other: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        await fail(process)
-        clock.forward(minutes=1)
+        await attempt_wrong_password(process)
+        clock.advance(minutes=1)
     for where in (process, other):
-        error = await refusal(where.logins.authenticate(EMAIL.upper(), PASSWORD, HERE))
+        error = await catch_api_error(where.logins.authenticate(EMAIL.upper(), PASSWORD, ADDRESS))
         assert error.code is Code.RATE_LIMITED
         assert error.headers == {"Retry-After": "600"}
 
 
-async def test_others_are_not_locked_out(process: Process, world: World, admin_id: int) -> None:
-    eve_id = await world.admin("eve@example.com")
+async def test_others_are_not_locked_out(
+    process: GatewayProcess, world: OwnerBuilder, admin_id: int
+) -> None:
+    eve_id = await world.create_admin("eve@example.com")
     for _ in range(5):
-        await fail(process)
-    assert await process.logins.authenticate(EMAIL, PASSWORD, THERE) == admin_id
-    assert await process.logins.authenticate("eve@example.com", PASSWORD, HERE) == eve_id
-    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
+        await attempt_wrong_password(process)
+    assert await process.logins.authenticate(EMAIL, PASSWORD, OTHER_ADDRESS) == admin_id
+    assert await process.logins.authenticate("eve@example.com", PASSWORD, ADDRESS) == eve_id
+    assert (
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    ).status == 429
 
 
 async def test_other_addresses_of_one_household_are_no_way_around(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
     for n in range(5):
         with pytest.raises(ApiError):
             await process.logins.authenticate(EMAIL, "wrong", f"2001:db8::{n}")
-    refused = await refusal(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
+    refused = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
     assert refused.status == 429
     assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
 
 
 async def test_a_failure_counts_for_a_quarter_of_an_hour(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        await fail(process)
-        clock.forward(seconds=10)
-    error = await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
+        await attempt_wrong_password(process)
+        clock.advance(seconds=10)
+    error = await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     wait = int(error.headers["Retry-After"])
-    clock.forward(seconds=wait - 1)
-    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
-    clock.forward(seconds=1)
+    clock.advance(seconds=wait - 1)
+    assert (
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    ).status == 429
+    clock.advance(seconds=1)
     # One place is free again, not five.
-    await fail(process)
-    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
+    await attempt_wrong_password(process)
+    assert (
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    ).status == 429
 
 
 async def test_refused_tries_do_not_make_the_wait_longer(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
-        await fail(process)
-    clock.forward(minutes=14)
+        await attempt_wrong_password(process)
+    clock.advance(minutes=14)
     for _ in range(3):
-        await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
-    clock.forward(minutes=1)
-    assert await process.logins.authenticate(EMAIL, PASSWORD, HERE) == admin_id
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    clock.advance(minutes=1)
+    assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
 
 
 async def test_a_success_does_not_undo_the_failures_before_it(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(4):
-        await fail(process)
+        await attempt_wrong_password(process)
     for _ in range(3):
-        await process.logins.authenticate(EMAIL, PASSWORD, HERE)
-    await fail(process)
+        await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)
+    await attempt_wrong_password(process)
     assert (
-        await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     ).code is Code.RATE_LIMITED
 
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 async def test_parallel_tries_do_not_outrun_the_count(
-    process: Process, other: Process, admin_id: int, email: str
+    process: GatewayProcess, other: GatewayProcess, admin_id: int, email: str
 ) -> None:
-    tries = [where.logins.authenticate(email, "wrong", HERE) for where in (process, other) * 15]
-    ended = await codes(tries)
+    tries = [where.logins.authenticate(email, "wrong", ADDRESS) for where in (process, other) * 15]
+    ended = await gather_error_codes(tries)
     assert ended.count(Code.UNAUTHORIZED) == 5
     assert ended.count(Code.RATE_LIMITED) == 25
 
 
 async def test_a_right_password_among_parallel_wrong_ones_is_no_way_around(
-    process: Process, other: Process, admin_id: int
+    process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(5):
-        await fail(process)
+        await attempt_wrong_password(process)
     tries = [
-        where.logins.authenticate(EMAIL, password, HERE)
+        where.logins.authenticate(EMAIL, password, ADDRESS)
         for where in (process, other)
         for password in ("wrong", PASSWORD) * 5
     ]
-    assert await codes(tries) == [Code.RATE_LIMITED] * 20
+    assert await gather_error_codes(tries) == [Code.RATE_LIMITED] * 20
 
 
 async def test_parallel_right_passwords_do_not_refuse_each_other(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(4):
-        await fail(process)
-    tries = [process.logins.authenticate(EMAIL, PASSWORD, HERE) for _ in range(20)]
+        await attempt_wrong_password(process)
+    tries = [process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) for _ in range(20)]
     assert await asyncio.gather(*tries) == [admin_id] * 20
 
 
 async def test_a_try_that_was_not_judged_does_not_count(
-    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def busy(self: Passwords, *arguments: str | None) -> bool:
         raise unavailable("busy")
 
-    await fail(process)
+    await attempt_wrong_password(process)
     with monkeypatch.context() as patch:
         patch.setattr(Passwords, "matches", busy)
         for _ in range(10):
-            assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 503
+            assert (
+                await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+            ).status == 503
     for _ in range(4):
-        await fail(process)
-    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
+        await attempt_wrong_password(process)
+    assert (
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
+    ).status == 429
 
 
 async def test_the_table_holds_little_more_than_what_counts(
-    process: Process, clock: SetClock
+    process: GatewayProcess, clock: FakeClock
 ) -> None:
     for number in range(30):
-        await fail(process, f"{number}@example.com")
-    clock.forward(minutes=15)
+        await attempt_wrong_password(process, f"{number}@example.com")
+    clock.advance(minutes=15)
     for _ in range(3):
-        await fail(process)
+        await attempt_wrong_password(process)
     assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 1
 
 
-async def test_a_row_does_not_grow(process: Process, clock: SetClock) -> None:
+async def test_a_row_does_not_grow(process: GatewayProcess, clock: FakeClock) -> None:
     for _ in range(12):
-        await fail(process)
-        clock.forward(minutes=4)
+        await attempt_wrong_password(process)
+        clock.advance(minutes=4)
     failed_at = await process.database.fetchval("SELECT failed_at FROM login_failures")
     assert len(failed_at) == 4
 
 
-async def test_nothing_is_kept_for_who_is_not_waiting(process: Process, admin_id: int) -> None:
-    await process.logins.authenticate(EMAIL, PASSWORD, HERE)
+async def test_nothing_is_kept_for_who_is_not_waiting(
+    process: GatewayProcess, admin_id: int
+) -> None:
+    await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)
     assert not process.logins._source_locks
 
 
-async def test_no_secret_is_repeated(process: Process, admin_id: int) -> None:
-    error = await refusal(process.logins.authenticate(EMAIL, "hunter2hunter2", HERE))
+async def test_no_secret_is_repeated(process: GatewayProcess, admin_id: int) -> None:
+    error = await catch_api_error(process.logins.authenticate(EMAIL, "hunter2hunter2", ADDRESS))
     assert "hunter2" not in str(error.body())
     stored = await process.database.fetch("SELECT * FROM login_failures")
     assert "hunter2" not in str([dict(row) for row in stored])
 
 
-class Purse:
+class TokenBudget:
     """A charge with a number of tokens."""
 
     def __init__(self, tokens: int) -> None:
@@ -242,26 +272,32 @@ class Purse:
         self.tokens += 1
 
 
-async def test_only_failures_are_charged_to_the_address(process: Process, admin_id: int) -> None:
-    purse = Purse(3)
-    await process.logins.authenticate(EMAIL, PASSWORD, HERE, purse)
+async def test_only_failures_are_charged_to_the_address(
+    process: GatewayProcess, admin_id: int
+) -> None:
+    purse = TokenBudget(3)
+    await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, purse)
     assert purse.tokens == 3
-    await refusal(process.logins.authenticate(EMAIL, "wrong", HERE, purse))
+    await catch_api_error(process.logins.authenticate(EMAIL, "wrong", ADDRESS, purse))
     assert purse.tokens == 2
     for _ in range(4):
-        await fail(process)
+        await attempt_wrong_password(process)
     # Five failures: refused without a look at the password.
-    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE, purse))).status == 429
+    assert (
+        await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, purse))
+    ).status == 429
     assert purse.tokens == 2
 
 
 async def test_an_address_without_tokens_causes_no_hashing_and_no_rows(
-    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unexpected(self: Passwords, *arguments: str | None) -> bool:
         raise AssertionError("the password was checked")
 
     monkeypatch.setattr(Passwords, "matches", unexpected)
-    error = await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE, Purse(0)))
+    error = await catch_api_error(
+        process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, TokenBudget(0))
+    )
     assert error.code is Code.RATE_LIMITED
     assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 0

@@ -8,36 +8,36 @@ from typing import Any
 
 import pytest
 
-from credentials.stage import Process, SetClock, World, refusal
+from credentials.builders import FakeClock, GatewayProcess, OwnerBuilder, catch_api_error
 from tapgate.credentials import one_time_codes
 from tapgate.credentials.one_time_codes import CodeRequest
 from tapgate.errors import ApiError, Code
 from tapgate.vault import Vault
 
-_numbers = itertools.count(1)
+_sequence = itertools.count(1)
 
 
-class Desk:
+class CodeDriver:
     """Issues and redeems codes in a process."""
 
-    def __init__(self, process: Process, vault: Vault, clock: SetClock) -> None:
+    def __init__(self, process: GatewayProcess, vault: Vault, clock: FakeClock) -> None:
         self.database = process.database
         self._vault = vault
         self._clock = clock
 
     async def issue(self, question: CodeRequest) -> str:
         """To a new phone number each time, so that the limit per number is not reached."""
-        phone = f"+2327{next(_numbers):07}"
+        phone = f"+2327{next(_sequence):07}"
         async with self.database.transaction() as tx:
             return await one_time_codes.issue(tx, self._vault, question, phone, self._clock())
 
-    def redeeming(self, question: CodeRequest, code: str) -> AbstractAsyncContextManager[Any]:
+    def redeem_context(self, question: CodeRequest, code: str) -> AbstractAsyncContextManager[Any]:
         return one_time_codes.redeem(self.database, self._vault, question, code, self._clock())
 
     async def redeem(self, question: CodeRequest, code: str) -> int | None:
         """None: it was right. Else how many tries are left."""
         try:
-            async with self.redeeming(question, code):
+            async with self.redeem_context(question, code):
                 return None
         except ApiError as error:
             assert error.code is Code.INVALID_OTP
@@ -47,20 +47,20 @@ class Desk:
 
 
 @pytest.fixture
-def desk(process: Process, vault: Vault, clock: SetClock) -> Desk:
-    return Desk(process, vault, clock)
+def desk(process: GatewayProcess, vault: Vault, clock: FakeClock) -> CodeDriver:
+    return CodeDriver(process, vault, clock)
 
 
 @pytest.fixture
-async def question(world: World) -> CodeRequest:
-    return CodeRequest("reset_pin", await world.subscriber(), "adm_0000000000001")
+async def question(world: OwnerBuilder) -> CodeRequest:
+    return CodeRequest("reset_pin", await world.create_subscriber(), "adm_0000000000001")
 
 
-def another(code: str) -> str:
+def build_wrong_code(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: CodeRequest) -> None:
+async def test_a_code_is_six_digits_and_not_stored(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert re.fullmatch(r"[0-9]{6}", code)
     stored = await desk.database.fetchval("SELECT code_hash FROM one_time_codes")
@@ -68,51 +68,53 @@ async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: CodeReq
     assert code.encode() not in stored
 
 
-async def test_a_right_code_is_used_up(desk: Desk, question: CodeRequest) -> None:
+async def test_a_right_code_is_used_up(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert await desk.redeem(question, code) is None
     assert await desk.redeem(question, code) == 0
 
 
-async def test_three_tries_and_no_more(desk: Desk, question: CodeRequest) -> None:
+async def test_three_tries_and_no_more(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
-    assert [await desk.redeem(question, another(code)) for _ in range(4)] == [2, 1, 0, 0]
+    assert [await desk.redeem(question, build_wrong_code(code)) for _ in range(4)] == [2, 1, 0, 0]
     assert await desk.redeem(question, code) == 0
 
 
-async def test_the_third_try_may_be_the_right_one(desk: Desk, question: CodeRequest) -> None:
+async def test_the_third_try_may_be_the_right_one(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     for _ in range(2):
-        await desk.redeem(question, another(code))
+        await desk.redeem(question, build_wrong_code(code))
     assert await desk.redeem(question, code) is None
 
 
 @pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
-async def test_what_cannot_be_a_code_is_wrong(desk: Desk, question: CodeRequest, code: str) -> None:
+async def test_what_cannot_be_a_code_is_wrong(
+    desk: CodeDriver, question: CodeRequest, code: str
+) -> None:
     await desk.issue(question)
     assert await desk.redeem(question, code) == 2
 
 
 async def test_a_code_lives_five_minutes(
-    desk: Desk, question: CodeRequest, clock: SetClock
+    desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)
-    clock.forward(minutes=5, microseconds=-1)
-    assert await desk.redeem(question, another(code)) == 2
-    clock.forward(microseconds=1)
+    clock.advance(minutes=5, microseconds=-1)
+    assert await desk.redeem(question, build_wrong_code(code)) == 2
+    clock.advance(microseconds=1)
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_code_that_never_was_has_no_tries(desk: Desk, question: CodeRequest) -> None:
+async def test_a_code_that_never_was_has_no_tries(desk: CodeDriver, question: CodeRequest) -> None:
     assert await desk.redeem(question, "123456") == 0
 
 
 async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
-    desk: Desk, question: CodeRequest
+    desk: CodeDriver, question: CodeRequest
 ) -> None:
     old = await desk.issue(question)
     for _ in range(3):
-        await desk.redeem(question, another(old))
+        await desk.redeem(question, build_wrong_code(old))
     new = await desk.issue(question)
     while new == old:
         new = await desk.issue(question)
@@ -121,40 +123,40 @@ async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
 
 
 async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
-    desk: Desk, question: CodeRequest, clock: SetClock
+    desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(5):
         code = await desk.issue(question)
         for _ in range(3):
-            await desk.redeem(question, another(code))
-    clock.forward(hours=1)
-    refused = await refusal(desk.issue(question))
+            await desk.redeem(question, build_wrong_code(code))
+    clock.advance(hours=1)
+    refused = await catch_api_error(desk.issue(question))
     assert (refused.code, refused.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
     assert await desk.issue(question._replace(asker="adm_0000000000002"))
-    clock.forward(hours=23, seconds=-1)
-    assert (await refusal(desk.issue(question))).code is Code.RATE_LIMITED
-    clock.forward(seconds=1)
+    clock.advance(hours=23, seconds=-1)
+    assert (await catch_api_error(desk.issue(question))).code is Code.RATE_LIMITED
+    clock.advance(seconds=1)
     code = await desk.issue(question)
-    assert await desk.redeem(question, another(code)) == 2
+    assert await desk.redeem(question, build_wrong_code(code)) == 2
     assert await desk.redeem(question, code) is None
 
 
 async def test_a_day_of_misses_ends_and_another_begins(
-    desk: Desk, question: CodeRequest, clock: SetClock
+    desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(30):
         code = await desk.issue(question)
-        assert await desk.redeem(question, another(code)) == 2
-        clock.forward(hours=2)
+        assert await desk.redeem(question, build_wrong_code(code)) == 2
+        clock.advance(hours=2)
 
 
 async def test_a_code_answers_one_question_only(
-    desk: Desk, question: CodeRequest, world: World
+    desk: CodeDriver, question: CodeRequest, world: OwnerBuilder
 ) -> None:
     others = [
         question._replace(purpose="restricted_access"),
         question._replace(asker="adm_0000000000002"),
-        question._replace(subscriber_id=await world.subscriber()),
+        question._replace(subscriber_id=await world.create_subscriber()),
     ]
     code = await desk.issue(question)
     for other in others:
@@ -166,43 +168,45 @@ async def test_a_code_answers_one_question_only(
     assert await desk.redeem(question, code) is None
 
 
-async def test_what_is_done_and_the_code_go_together(desk: Desk, question: CodeRequest) -> None:
+async def test_what_is_done_and_the_code_go_together(
+    desk: CodeDriver, question: CodeRequest
+) -> None:
     """When what the code allows fails, nothing is done and the code is as it was."""
     code = await desk.issue(question)
     with pytest.raises(ZeroDivisionError):
-        async with desk.redeeming(question, code) as tx:
+        async with desk.redeem_context(question, code) as tx:
             await tx.execute("UPDATE subscribers SET restricted = true")
             raise ZeroDivisionError
     assert await desk.database.fetchval("SELECT restricted FROM subscribers") is False
-    async with desk.redeeming(question, code) as tx:
+    async with desk.redeem_context(question, code) as tx:
         await tx.execute("UPDATE subscribers SET restricted = true")
     assert await desk.database.fetchval("SELECT restricted FROM subscribers") is True
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_wrong_code_never_gets_inside(desk: Desk, question: CodeRequest) -> None:
+async def test_a_wrong_code_never_gets_inside(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     with pytest.raises(ApiError):
-        async with desk.redeeming(question, another(code)):
+        async with desk.redeem_context(question, build_wrong_code(code)):
             pytest.fail("a wrong code was let in")
     assert await desk.database.fetchval("SELECT failures FROM one_time_codes") == 1
 
 
 async def test_parallel_tries_do_not_outrun_the_count(
-    desk: Desk, other: Process, question: CodeRequest, vault: Vault, clock: SetClock
+    desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)
-    desks = [desk, Desk(other, vault, clock)]
-    left = await asyncio.gather(*(d.redeem(question, another(code)) for d in desks * 6))
+    desks = [desk, CodeDriver(other, vault, clock)]
+    left = await asyncio.gather(*(d.redeem(question, build_wrong_code(code)) for d in desks * 6))
     assert sorted(left) == [0] * 10 + [1, 2]  # type: ignore[type-var]
     assert await desk.redeem(question, code) == 0
 
 
 async def test_of_parallel_right_tries_one_is_let_in(
-    desk: Desk, other: Process, question: CodeRequest, vault: Vault, clock: SetClock
+    desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)
-    desks = [desk, Desk(other, vault, clock)]
+    desks = [desk, CodeDriver(other, vault, clock)]
     left = await asyncio.gather(*(d.redeem(question, code) for d in desks * 5))
     assert left.count(None) == 1
     assert left.count(0) == 9

@@ -10,7 +10,7 @@ from tapgate.credentials import passwords
 from tapgate.credentials.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code
 
-CHEAP = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
+FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
 async def test_the_parameters_are_those_recommended() -> None:
@@ -19,7 +19,7 @@ async def test_the_parameters_are_those_recommended() -> None:
 
 
 async def test_only_the_password_itself_matches() -> None:
-    vault = Passwords(CHEAP)
+    vault = Passwords(FAST_ARGON2)
     stored = await vault.hash("correct horse battery")
     assert await vault.matches(stored, "correct horse battery")
     assert not await vault.matches(stored, "correct horse batterz")
@@ -27,7 +27,7 @@ async def test_only_the_password_itself_matches() -> None:
 
 
 async def test_nobody_has_no_password() -> None:
-    checked = Passwords(CHEAP)
+    checked = Passwords(FAST_ARGON2)
     for password in ("", "\x00", "correct horse battery"):
         assert not await checked.matches(None, password)
 
@@ -45,17 +45,17 @@ async def test_nobodys_hash_costs_what_every_other_does(monkeypatch: pytest.Monk
 
 
 async def test_a_hash_with_other_parameters_is_outdated() -> None:
-    stored = await Passwords(CHEAP).hash("correct horse battery")
-    assert not Passwords(CHEAP).is_outdated(stored)
+    stored = await Passwords(FAST_ARGON2).hash("correct horse battery")
+    assert not Passwords(FAST_ARGON2).is_outdated(stored)
     assert Passwords().is_outdated(stored)
     assert await Passwords().matches(stored, "correct horse battery")
 
 
-class Slow:
+class BlockingHasher:
     """Stands in for the hashing, and goes on when the test says so."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.go_on = threading.Event()
+        self.resume = threading.Event()
         self.order: list[str] = []
         self.max_running = 0
         self._running = 0
@@ -65,7 +65,7 @@ class Slow:
         self._running += 1
         self.max_running = max(self.max_running, self._running)
         self.order.append(password)
-        self.go_on.wait(timeout=10)
+        self.resume.wait(timeout=10)
         self._running -= 1
         return "hash"
 
@@ -73,11 +73,11 @@ class Slow:
 async def test_a_flood_of_one_address_is_bounded_and_gets_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slow, checked = Slow(monkeypatch), Passwords(CHEAP)
+    slow, checked = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
     tries = [asyncio.create_task(checked.hash("x", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
     refused = [task for task in tries if task.done()]
-    slow.go_on.set()
+    slow.resume.set()
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
 
     accepted = passwords._MAX_THREADS + passwords._MAX_WAITING_PER_ADDRESS
@@ -95,12 +95,12 @@ async def test_other_addresses_are_served_in_turn_during_a_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(passwords, "_MAX_THREADS", 1)
-    slow, checked = Slow(monkeypatch), Passwords(CHEAP)
+    slow, checked = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
     flood = [asyncio.create_task(checked.hash("flood", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
     others = [asyncio.create_task(checked.hash(f"{n}", f"192.0.2.{n}")) for n in range(2, 11)]
     await asyncio.sleep(0)
-    slow.go_on.set()
+    slow.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
     # One of the flood was running and one had its turn before theirs.

@@ -6,7 +6,14 @@ from datetime import timedelta
 import jwt
 import pytest
 
-from credentials.stage import EMAIL, Process, SetClock, World, refusal, unauthorized
+from credentials.builders import (
+    EMAIL,
+    FakeClock,
+    GatewayProcess,
+    OwnerBuilder,
+    catch_api_error,
+    catch_unauthorized,
+)
 from tapgate import ids
 from tapgate.credentials import sessions as sessions_module
 from tapgate.credentials.access_tokens import AccessTokens
@@ -15,32 +22,32 @@ from tapgate.credentials.sessions import TokenReuseError, Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
 
-ENDED = "The session has ended"
-NO_REFRESH = "Unknown or expired refresh token, or its session has ended"
+SESSION_ENDED_MESSAGE = "The session has ended"
+INVALID_REFRESH_MESSAGE = "Unknown or expired refresh token, or its session has ended"
 
 
-async def logged_in(process: Process, admin_id: int) -> Tokens:
+async def log_in(process: GatewayProcess, admin_id: int) -> Tokens:
     async with process.database.transaction() as tx:
         return await process.authenticator.sessions.start(tx, admin_id)
 
 
-async def caller(process: Process, tokens: Tokens) -> Principal:
+async def authenticate(process: GatewayProcess, tokens: Tokens) -> Principal:
     return await process.authenticator.sessions.authenticate(tokens.token)
 
 
-async def refreshed(process: Process, tokens: Tokens) -> Tokens:
+async def refresh(process: GatewayProcess, tokens: Tokens) -> Tokens:
     return await process.authenticator.sessions.refresh(tokens.refresh_token)
 
 
 @pytest.fixture
-async def admin_id(world: World) -> int:
-    return await world.admin(role="finance_user")
+async def admin_id(world: OwnerBuilder) -> int:
+    return await world.create_admin(role="finance_user")
 
 
 async def test_a_login_gives_a_token_for_a_day(
-    process: Process, admin_id: int, test_settings: Settings, clock: SetClock
+    process: GatewayProcess, admin_id: int, test_settings: Settings, clock: FakeClock
 ) -> None:
-    tokens = await logged_in(process, admin_id)
+    tokens = await log_in(process, admin_id)
     assert tokens.expires_in == 86400
     assert jwt.decode(
         tokens.token, test_settings.jwt_secret, ["HS256"], options={"verify_exp": False}
@@ -55,8 +62,8 @@ async def test_a_login_gives_a_token_for_a_day(
     assert last == clock()
 
 
-async def test_a_token_says_which_admin(process: Process, admin_id: int) -> None:
-    principal = await caller(process, await logged_in(process, admin_id))
+async def test_a_token_says_which_admin(process: GatewayProcess, admin_id: int) -> None:
+    principal = await authenticate(process, await log_in(process, admin_id))
     assert principal == Principal(
         kind="admin",
         id=ids.encode(ids.ADMIN, admin_id),
@@ -68,34 +75,40 @@ async def test_a_token_says_which_admin(process: Process, admin_id: int) -> None
     assert principal.idempotency_scope == ids.encode(ids.ADMIN, admin_id)
 
 
-async def test_two_logins_in_one_second_are_two_sessions(process: Process, admin_id: int) -> None:
-    one, two = await logged_in(process, admin_id), await logged_in(process, admin_id)
+async def test_two_logins_in_one_second_are_two_sessions(
+    process: GatewayProcess, admin_id: int
+) -> None:
+    one, two = await log_in(process, admin_id), await log_in(process, admin_id)
     assert one.token != two.token
-    first, second = await caller(process, one), await caller(process, two)
+    first, second = await authenticate(process, one), await authenticate(process, two)
     assert first.session_id != second.session_id
     assert first.idempotency_scope == second.idempotency_scope
 
 
 async def test_an_expired_token_is_refused(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
-    tokens = await logged_in(process, admin_id)
-    clock.forward(days=1)
-    assert await unauthorized(caller(process, tokens)) == "The access token has expired"
+    tokens = await log_in(process, admin_id)
+    clock.advance(days=1)
+    assert await catch_unauthorized(authenticate(process, tokens)) == "The access token has expired"
 
 
-async def test_the_role_is_the_one_in_the_database(process: Process, admin_id: int) -> None:
-    tokens = await logged_in(process, admin_id)
+async def test_the_role_is_the_one_in_the_database(process: GatewayProcess, admin_id: int) -> None:
+    tokens = await log_in(process, admin_id)
     await process.database.execute("UPDATE admins SET role = 'support_user'")
-    assert (await caller(process, tokens)).role == "support_user"
+    assert (await authenticate(process, tokens)).role == "support_user"
 
 
 async def test_a_token_for_another_admins_session_is_refused(
-    process: Process, world: World, admin_id: int, test_settings: Settings, clock: SetClock
+    process: GatewayProcess,
+    world: OwnerBuilder,
+    admin_id: int,
+    test_settings: Settings,
+    clock: FakeClock,
 ) -> None:
     """Even when it is signed with our key."""
-    other_id = await world.admin("eve@example.com")
-    session = (await caller(process, await logged_in(process, other_id))).session_id
+    other_id = await world.create_admin("eve@example.com")
+    session = (await authenticate(process, await log_in(process, other_id))).session_id
     assert session is not None
     forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=session,
@@ -104,140 +117,154 @@ async def test_a_token_for_another_admins_session_is_refused(
         role="system_admin",
         now=clock(),
     )
-    assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
+    assert (
+        await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
+        == SESSION_ENDED_MESSAGE
+    )
 
 
 async def test_a_token_for_no_session_is_refused(
-    process: Process, admin_id: int, test_settings: Settings, clock: SetClock
+    process: GatewayProcess, admin_id: int, test_settings: Settings, clock: FakeClock
 ) -> None:
     forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=1, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
-    assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
+    assert (
+        await catch_unauthorized(process.authenticator.sessions.authenticate(forged))
+        == SESSION_ENDED_MESSAGE
+    )
 
 
 async def test_a_logout_ends_one_session_everywhere_at_once(
-    process: Process, other: Process, admin_id: int
+    process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
-    mine, another = await logged_in(process, admin_id), await logged_in(process, admin_id)
+    mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
     for where in (process, other):
-        await caller(where, mine)
-        await caller(where, another)
-    session_id = (await caller(process, mine)).session_id
+        await authenticate(where, mine)
+        await authenticate(where, another)
+    session_id = (await authenticate(process, mine)).session_id
     assert session_id is not None
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
     await process.signals.wait_for_acks(ticket)
     for where in (other, process):
-        assert await unauthorized(caller(where, mine)) == ENDED
-        await caller(where, another)
-    assert await unauthorized(refreshed(other, mine)) == NO_REFRESH
+        assert await catch_unauthorized(authenticate(where, mine)) == SESSION_ENDED_MESSAGE
+        await authenticate(where, another)
+    assert await catch_unauthorized(refresh(other, mine)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_a_disabled_admin_is_out_everywhere_at_once(
-    process: Process, other: Process, admin_id: int
+    process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
-    sessions = [await logged_in(process, admin_id) for _ in range(2)]
+    sessions = [await log_in(process, admin_id) for _ in range(2)]
     for tokens in sessions:
-        await caller(other, tokens)
+        await authenticate(other, tokens)
     async with process.database.transaction() as tx:
         await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
         ticket = await process.authenticator.sessions.end_all(tx, admin_id)
     await process.signals.wait_for_acks(ticket)
     for tokens in sessions:
-        assert await unauthorized(caller(other, tokens)) == ENDED
-        assert await unauthorized(refreshed(other, tokens)) == NO_REFRESH
-    assert await unauthorized(logged_in(process, admin_id)) == "The admin has been disabled"
+        assert await catch_unauthorized(authenticate(other, tokens)) == SESSION_ENDED_MESSAGE
+        assert await catch_unauthorized(refresh(other, tokens)) == INVALID_REFRESH_MESSAGE
+    assert await catch_unauthorized(log_in(process, admin_id)) == "The admin has been disabled"
 
 
 async def test_enabling_an_admin_again_does_not_bring_sessions_back(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
-    tokens = await logged_in(process, admin_id)
+    tokens = await log_in(process, admin_id)
     async with process.database.transaction() as tx:
         await process.authenticator.sessions.end_all(tx, admin_id)
-    assert await unauthorized(caller(process, tokens)) == ENDED
+    assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
 
 
 async def test_a_refresh_goes_on_with_the_same_session(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
-    before = await logged_in(process, admin_id)
-    clock.forward(hours=23)
-    after = await refreshed(process, before)
-    assert (await caller(process, before)).session_id == (await caller(process, after)).session_id
-    clock.forward(hours=23)
-    assert await unauthorized(caller(process, before)) == "The access token has expired"
-    await caller(process, after)
+    before = await log_in(process, admin_id)
+    clock.advance(hours=23)
+    after = await refresh(process, before)
+    assert (await authenticate(process, before)).session_id == (
+        await authenticate(process, after)
+    ).session_id
+    clock.advance(hours=23)
+    assert await catch_unauthorized(authenticate(process, before)) == "The access token has expired"
+    await authenticate(process, after)
 
 
 async def test_a_refresh_token_lives_thirty_days(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
-    tokens = await logged_in(process, admin_id)
-    clock.forward(days=30, microseconds=-1)
-    tokens = await refreshed(process, tokens)
-    clock.forward(days=30)
-    assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
+    tokens = await log_in(process, admin_id)
+    clock.advance(days=30, microseconds=-1)
+    tokens = await refresh(process, tokens)
+    clock.advance(days=30)
+    assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_however_often_it_is_refreshed_a_session_ends_after_ninety_days(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
-    tokens = await logged_in(process, admin_id)
+    tokens = await log_in(process, admin_id)
     for _ in range(3):
-        clock.forward(days=29)
-        tokens = await refreshed(process, tokens)
-    clock.forward(days=3, microseconds=-1)
-    tokens = await refreshed(process, tokens)
-    clock.forward(microseconds=1)
-    assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
-    assert await refreshed(process, await logged_in(process, admin_id))
+        clock.advance(days=29)
+        tokens = await refresh(process, tokens)
+    clock.advance(days=3, microseconds=-1)
+    tokens = await refresh(process, tokens)
+    clock.advance(microseconds=1)
+    assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
+    assert await refresh(process, await log_in(process, admin_id))
 
 
 @pytest.mark.parametrize("token", ["", "x", "é\x00", "a" * 5000])
-async def test_an_unknown_refresh_token_is_refused(process: Process, token: str) -> None:
-    assert await unauthorized(process.authenticator.sessions.refresh(token)) == NO_REFRESH
+async def test_an_unknown_refresh_token_is_refused(process: GatewayProcess, token: str) -> None:
+    assert (
+        await catch_unauthorized(process.authenticator.sessions.refresh(token))
+        == INVALID_REFRESH_MESSAGE
+    )
 
 
-async def test_an_access_token_does_not_refresh(process: Process, admin_id: int) -> None:
-    tokens = await logged_in(process, admin_id)
-    assert await unauthorized(process.authenticator.sessions.refresh(tokens.token)) == NO_REFRESH
+async def test_an_access_token_does_not_refresh(process: GatewayProcess, admin_id: int) -> None:
+    tokens = await log_in(process, admin_id)
+    assert (
+        await catch_unauthorized(process.authenticator.sessions.refresh(tokens.token))
+        == INVALID_REFRESH_MESSAGE
+    )
 
 
 async def test_the_database_does_not_hold_the_refresh_token(
-    process: Process, admin_id: int
+    process: GatewayProcess, admin_id: int
 ) -> None:
-    tokens = await logged_in(process, admin_id)
+    tokens = await log_in(process, admin_id)
     stored = await process.database.fetchval("SELECT token_hash FROM refresh_tokens")
     assert len(stored) == 32
     assert tokens.refresh_token.encode() not in stored
 
 
 async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
-    process: Process, other: Process, admin_id: int
+    process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
-    first = await logged_in(process, admin_id)
-    second = await refreshed(process, first)
-    third = await refreshed(process, second)
-    unrelated = await logged_in(process, admin_id)
+    first = await log_in(process, admin_id)
+    second = await refresh(process, first)
+    third = await refresh(process, second)
+    unrelated = await log_in(process, admin_id)
     for tokens in (first, second, third, unrelated):
-        await caller(other, tokens)
+        await authenticate(other, tokens)
 
-    session_id = (await caller(process, first)).session_id
-    error = await refusal(refreshed(process, first))
+    session_id = (await authenticate(process, first)).session_id
+    error = await catch_api_error(refresh(process, first))
     assert isinstance(error, TokenReuseError)
     assert (error.status, error.admin_id, error.session_id) == (401, admin_id, session_id)
 
     for where in (other, process):
         for tokens in (first, second, third):
-            assert await unauthorized(caller(where, tokens)) == ENDED
-            assert await unauthorized(refreshed(where, tokens)) == NO_REFRESH
-        await caller(where, unrelated)
+            assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
+            assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
+        await authenticate(where, unrelated)
 
 
 async def test_a_second_use_is_answered_when_every_process_knows(
-    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     awaited = []
     settled = Signals.wait_for_acks
@@ -247,83 +274,83 @@ async def test_a_second_use_is_answered_when_every_process_knows(
         awaited.append(ticket)
 
     monkeypatch.setattr(Signals, "wait_for_acks", recorded)
-    tokens = await logged_in(process, admin_id)
-    await refreshed(process, tokens)
+    tokens = await log_in(process, admin_id)
+    await refresh(process, tokens)
     assert awaited == []
-    await refusal(refreshed(process, tokens))
+    await catch_api_error(refresh(process, tokens))
     assert len(awaited) == 1
 
 
 async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(
-    process: Process, other: Process, admin_id: int
+    process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(10):
-        tokens = await logged_in(process, admin_id)
+        tokens = await log_in(process, admin_id)
         answers = await asyncio.gather(
-            refreshed(process, tokens), refreshed(other, tokens), return_exceptions=True
+            refresh(process, tokens), refresh(other, tokens), return_exceptions=True
         )
         won = [answer for answer in answers if isinstance(answer, Tokens)]
         lost = [answer for answer in answers if isinstance(answer, TokenReuseError)]
         assert (len(won), len(lost)) == (1, 1)
-        assert await unauthorized(caller(process, won[0])) == ENDED
-        assert await unauthorized(refreshed(process, won[0])) == NO_REFRESH
+        assert await catch_unauthorized(authenticate(process, won[0])) == SESSION_ENDED_MESSAGE
+        assert await catch_unauthorized(refresh(process, won[0])) == INVALID_REFRESH_MESSAGE
 
 
 async def test_sessions_that_nothing_can_bring_back_are_removed_at_the_next_login(
-    process: Process, world: World, admin_id: int, clock: SetClock
+    process: GatewayProcess, world: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
-    stranger = await world.admin("eve@example.com")
-    await logged_in(process, stranger)
-    await refreshed(process, await logged_in(process, admin_id))
-    clock.forward(days=29)
-    kept = await logged_in(process, admin_id)
+    stranger = await world.create_admin("eve@example.com")
+    await log_in(process, stranger)
+    await refresh(process, await log_in(process, admin_id))
+    clock.advance(days=29)
+    kept = await log_in(process, admin_id)
     clock.now += timedelta(days=2, seconds=1)
     assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
-    await logged_in(process, admin_id)
+    await log_in(process, admin_id)
     rows = await process.database.fetch(
         "SELECT admin_id, count(*) AS sessions FROM sessions GROUP BY admin_id"
     )
     assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, stranger: 1}
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
-    await refreshed(process, kept)
+    await refresh(process, kept)
 
 
 async def test_the_sessions_of_an_admin_are_bounded(
-    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_SESSIONS", 3)
-    opened = [await logged_in(process, admin_id) for _ in range(5)]
+    opened = [await log_in(process, admin_id) for _ in range(5)]
     assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
     for tokens in opened[2:]:
-        await caller(process, tokens)
+        await authenticate(process, tokens)
     for tokens in opened[:2]:
-        assert await unauthorized(caller(process, tokens)) == ENDED
-        assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
+        assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
+        assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
 
 
 async def test_reuse_of_the_first_token_is_detected_after_many_refreshes(
-    process: Process, admin_id: int, clock: SetClock
+    process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
-    first = tokens = await logged_in(process, admin_id)
+    first = tokens = await log_in(process, admin_id)
     for _ in range(120):
-        clock.forward(seconds=1)
-        tokens = await refreshed(process, tokens)
-    assert isinstance(await refusal(refreshed(process, first)), TokenReuseError)
-    assert await unauthorized(caller(process, tokens)) == ENDED
+        clock.advance(seconds=1)
+        tokens = await refresh(process, tokens)
+    assert isinstance(await catch_api_error(refresh(process, first)), TokenReuseError)
+    assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
 
 
 async def test_a_session_ends_after_its_last_refresh(
-    process: Process, other: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+    process: GatewayProcess, other: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_REFRESHES", 3)
-    tokens = await logged_in(process, admin_id)
+    tokens = await log_in(process, admin_id)
     for _ in range(3):
-        tokens = await refreshed(process, tokens)
-    await caller(other, tokens)
+        tokens = await refresh(process, tokens)
+    await authenticate(other, tokens)
     reason = "The session was refreshed too often and has ended; log in again"
-    assert await unauthorized(refreshed(process, tokens)) == reason
+    assert await catch_unauthorized(refresh(process, tokens)) == reason
     for where in (process, other):
-        assert await unauthorized(caller(where, tokens)) == ENDED
-        assert await unauthorized(refreshed(where, tokens)) == NO_REFRESH
+        assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE
+        assert await catch_unauthorized(refresh(where, tokens)) == INVALID_REFRESH_MESSAGE
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 4
-    await refreshed(process, await logged_in(process, admin_id))
+    await refresh(process, await log_in(process, admin_id))

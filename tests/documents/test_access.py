@@ -8,7 +8,7 @@ from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.messenger.routes import ROUTES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
-CLASSIFY = "say in tapgate/cli/manual/object_access.py whose things it works on"
+CLASSIFY_HINT = "say in tapgate/cli/manual/object_access.py whose things it works on"
 
 
 def test_the_page_is_what_the_declarations_make() -> None:
@@ -18,15 +18,15 @@ def test_the_page_is_what_the_declarations_make() -> None:
 
 def test_every_operation_says_whose_things_it_works_on() -> None:
     declared = {endpoint.name for endpoint in list_endpoints()}
-    assert not declared - OBJECT_ACCESS.keys(), CLASSIFY
+    assert not declared - OBJECT_ACCESS.keys(), CLASSIFY_HINT
     assert not OBJECT_ACCESS.keys() - declared, "there is no such operation any more"
     for name, whose in OBJECT_ACCESS.items():
         alone = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(whose)
         assert whose, name
-        assert alone or len(whose) == 1, f"{name}: {CLASSIFY}"
+        assert alone or len(whose) == 1, f"{name}: {CLASSIFY_HINT}"
 
 
-def row(operation: str) -> list[str]:
+def find_row(operation: str) -> list[str]:
     """The first one: both services have a /health."""
     lines = (
         one for one in render_access_page().splitlines() if one.startswith(f"| `{operation}` |")
@@ -37,7 +37,7 @@ def row(operation: str) -> list[str]:
 
 def test_every_operation_has_its_row() -> None:
     for endpoint in list_endpoints():
-        who, others, _ = row(endpoint.name)
+        who, others, _ = find_row(endpoint.name)
         assert bool(others) or endpoint.access.public
         assert (endpoint.access.scope or "") in who
         for letter, role in ROLES_BY_LETTER.items():
@@ -52,13 +52,17 @@ def test_every_operation_has_its_row() -> None:
 
 
 def test_rows_read_as_an_operator_expects() -> None:
-    assert row("POST /api/v1/subscribers") == [
+    assert find_row("POST /api/v1/subscribers") == [
         "`subscribers:write`, system_admin, support_user, service",
         "403",
         "no object",
     ]
-    assert row("POST /api/v1/pos/refund") == ["pos signature", "403 or 401", "the processor's own"]
-    assert row("POST /api/v1/webhooks/partners/{partner_id}") == [
+    assert find_row("POST /api/v1/pos/refund") == [
+        "pos signature",
+        "403 or 401",
+        "the processor's own",
+    ]
+    assert find_row("POST /api/v1/webhooks/partners/{partner_id}") == [
         "public",
         "401",
         "the partner's own",

@@ -8,7 +8,7 @@ ROW = re.compile(r"^\| ([0-9., ]+) \| (.+?) \| (yes|operator|n\.a\.|no) \| (.+) 
 
 #: The requirements of levels 1 and 2 of ASVS 5.0.0: section, and the last number of those that are
 #: numbered from 1 on without a gap. Level 3 comes last in every section.
-LAST_OF_SECTION = {
+LAST_REQUIREMENT_BY_SECTION = {
     "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2,
     "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1,
     "3.2": 2, "3.3": 4, "3.4": 6, "3.5": 5, "3.7": 2,
@@ -27,8 +27,10 @@ LAST_OF_SECTION = {
     "16.1": 1, "16.2": 5, "16.3": 4, "16.4": 3, "16.5": 3,
     "17.1": 1, "17.2": 4, "17.3": 2,
 }  # fmt: skip
-NUMBERS = [
-    f"{section}.{n}" for section, last in LAST_OF_SECTION.items() for n in range(1, last + 1)
+REQUIREMENT_IDS = [
+    f"{section}.{n}"
+    for section, last in LAST_REQUIREMENT_BY_SECTION.items()
+    for n in range(1, last + 1)
 ]
 
 ASVS = (Path(__file__).parents[2] / "docs" / "asvs.md").read_text()
@@ -36,9 +38,9 @@ ROWS = [(row[1].split(", "), row[2], row[3], row[4]) for row in ROW.finditer(ASV
 
 
 def test_every_requirement_is_answered_once() -> None:
-    assert len(NUMBERS) == 253
+    assert len(REQUIREMENT_IDS) == 253
     answered = Counter(number for numbers, *_ in ROWS for number in numbers)
-    assert sorted(NUMBERS) == sorted(answered.elements())
+    assert sorted(REQUIREMENT_IDS) == sorted(answered.elements())
 
 
 def test_every_row_of_a_table_is_read() -> None:
@@ -51,7 +53,7 @@ def test_the_summary_is_the_sum() -> None:
     counts = Counter(answer for numbers, _, answer, _ in ROWS for _ in numbers)
     summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
     shown = {answer: int(count) for answer, count in summary.items()}
-    assert shown == {**counts, "all": len(NUMBERS)}
+    assert shown == {**counts, "all": len(REQUIREMENT_IDS)}
     noes = [f"- {number} {asks}" for numbers, asks, answer, _ in ROWS if answer == "no"
             for number in numbers]  # fmt: skip
     assert ASVS.endswith("\n".join(noes) + "\n")

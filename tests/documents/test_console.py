@@ -11,7 +11,7 @@ CONSOLE = Path(tapgate.console.__file__).parent
 SIMULATORS = Path(tapgate.simulators.__file__).parent
 
 
-def section(document: str, heading: str) -> str:
+def find_section(document: str, heading: str) -> str:
     text = (ROOT / "docs" / document).read_text()
     return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
@@ -19,7 +19,7 @@ def section(document: str, heading: str) -> str:
 def test_every_page_of_the_navigation_is_told() -> None:
     navigation = (CONSOLE / "templates" / "base.html").read_text()
     pages = re.findall(r'nav_item\("[^"]+", "([^"]+)"', navigation)
-    rows = re.findall(r"^\| ([^|]+) \|", section("console.md", "What is on it"), re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \|", find_section("console.md", "What is on it"), re.MULTILINE)
     told = {page for row in rows for page in row.split(", ")} - {"Page", "---"}
     assert len(pages) > 10
     assert told == set(pages)
@@ -33,5 +33,5 @@ def test_all_that_a_browser_keeps_is_told() -> None:
     stored = {re.findall(r'KEPT = "([^"]+)"', text)[0] for text in keeping}
     cookies = set(re.findall(r'"((?:__Host-)?tapgate_\w+)"', (CONSOLE / "session.py").read_text()))
     assert len(stored) > 1 and len(cookies) > 2
-    told = section("inventory.md", "What a browser keeps")
+    told = find_section("inventory.md", "What a browser keeps")
     assert [name for name in stored | cookies if f"`{name}`" not in told] == []

@@ -19,7 +19,7 @@ FIRST_LINE = re.compile(
 ROWS = {code: (anchor, int(status), text) for code, anchor, status, text in ROW.findall(TEXT)}
 SECTIONS = dict(SECTION.findall(TEXT))
 
-ADD = (
+ADD_HINT = (
     'Add to docs/errors.md: a row in "All codes", and in the group where it belongs a section'
     " `### CODE` with a first line `**STATUS** · request id: used up|free|none`, when it happens,"
     " `*Details:*` if it has any, and `*What to do:*`."
@@ -28,7 +28,7 @@ ADD = (
 
 def test_every_code_is_in_the_table_and_has_a_section() -> None:
     missing = [code for code in TABLE if code not in ROWS or code not in SECTIONS]
-    assert not missing, f"not explained: {', '.join(missing)}. {ADD}"
+    assert not missing, f"not explained: {', '.join(missing)}. {ADD_HINT}"
 
 
 def test_there_is_no_code_that_does_not_exist() -> None:
@@ -42,10 +42,10 @@ def test_there_is_no_code_that_does_not_exist() -> None:
 @pytest.mark.parametrize("code", TABLE)
 def test_status_and_text_are_those_of_the_table(code: Code) -> None:
     status, text = TABLE[code]
-    assert ROWS.get(code) == (code.lower(), status, text), ADD
+    assert ROWS.get(code) == (code.lower(), status, text), ADD_HINT
     first, *rest = SECTIONS.get(code, "").strip().split("\n\n")
     found = FIRST_LINE.fullmatch(first)
-    assert found is not None, f"the first line of {code} is not as it should be. {ADD}"
+    assert found is not None, f"the first line of {code} is not as it should be. {ADD_HINT}"
     assert int(found[1]) == status
-    assert rest, f"{code}: it is not said when it happens. {ADD}"
-    assert rest[-1].startswith("*What to do:* "), f"{code}: what should a client do? {ADD}"
+    assert rest, f"{code}: it is not said when it happens. {ADD_HINT}"
+    assert rest[-1].startswith("*What to do:* "), f"{code}: what should a client do? {ADD_HINT}"

@@ -24,7 +24,7 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.gateway import ENDPOINT_GROUPS
 
-FOLDER = Path(__file__).parents[2] / "docs" / "api"
+API_DOCS_DIR = Path(__file__).parents[2] / "docs" / "api"
 ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
 WITH_BODY = [one for one in ENDPOINTS if one.body_type not in (None, bytes)]
 
@@ -36,11 +36,11 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def made(document: dict[str, Any]) -> dict[str, str]:
-    return render_pages(document, (FOLDER / INDEX_FILE).read_text())
+    return render_pages(document, (API_DOCS_DIR / INDEX_FILE).read_text())
 
 
 def test_the_pages_are_those_that_the_endpoints_make(made: dict[str, str]) -> None:
-    there = {file.name: file.read_text() for file in FOLDER.glob("*.md")}
+    there = {file.name: file.read_text() for file in API_DOCS_DIR.glob("*.md")}
     stale = sorted(name for name in there | made if there.get(name) != made.get(name))
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
 
@@ -77,40 +77,40 @@ def test_every_example_is_accepted(document: dict[str, Any], endpoint: Endpoint)
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
-stage = Endpoints("Stage")
+example_endpoints = Endpoints("Stage")
 
 
-class Part(msgspec.Struct):
+class ExampleBody(msgspec.Struct):
     """A part of something."""
 
     label: Text
     inside: bool = False
 
 
-class Paid(msgspec.Struct):
-    part: Part
+class ExampleResponse(msgspec.Struct):
+    part: ExampleBody
 
 
-@stage.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
-@stage.post("/api/v1/pay", access=Access(hmac="pos"))
-async def pay(call: RequestContext, body: Part) -> Paid:
+@example_endpoints.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
+@example_endpoints.post("/api/v1/pay", access=Access(hmac="pos"))
+async def pay(call: RequestContext, body: ExampleBody) -> ExampleResponse:
     """Pay."""
     raise NotImplementedError
 
 
-@stage.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
-async def fund(call: RequestContext, body: Part) -> Paid:
+@example_endpoints.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
+async def fund(call: RequestContext, body: ExampleBody) -> ExampleResponse:
     """Fund."""
     raise NotImplementedError
 
 
-@stage.get("/subscribers/{id}", access=Access(service=True))
-async def look(call: RequestContext, id: str) -> Paid:
+@example_endpoints.get("/subscribers/{id}", access=Access(service=True))
+async def get_example(call: RequestContext, id: str) -> ExampleResponse:
     """Look."""
     raise NotImplementedError
 
 
-@stage.post(
+@example_endpoints.post(
     "/upload", access=Access(roles="A"), body_media=("multipart/form-data", "text/csv"), status=201
 )
 async def upload(call: RequestContext, body: bytes) -> Reply[bytes]:
@@ -118,13 +118,13 @@ async def upload(call: RequestContext, body: bytes) -> Reply[bytes]:
     raise NotImplementedError
 
 
-@stage.put("/parts", access=Access(scope="parts:write"))
-async def put_parts(call: RequestContext, body: Part) -> list[Part]:
+@example_endpoints.put("/parts", access=Access(scope="parts:write"))
+async def put_parts(call: RequestContext, body: ExampleBody) -> list[ExampleBody]:
     """Put | parts."""
     raise NotImplementedError
 
 
-@stage.delete("/parts", access=Access(public=True))
+@example_endpoints.delete("/parts", access=Access(public=True))
 async def delete_parts(call: RequestContext) -> None:
     """Delete."""
     raise NotImplementedError
@@ -132,15 +132,17 @@ async def delete_parts(call: RequestContext) -> None:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_pages(json.loads(render_openapi_document(list(stage), "SLE")), "")["stage.md"]
+    return render_pages(json.loads(render_openapi_document(list(example_endpoints), "SLE")), "")[
+        "stage.md"
+    ]
 
 
-def section(page: str, heading: str) -> str:
+def find_section(page: str, heading: str) -> str:
     return page.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def example(page: str, heading: str) -> str:
-    return section(page, heading).split("```sh\n", 1)[1].split("\n```", 1)[0]
+def find_example(page: str, heading: str) -> str:
+    return find_section(page, heading).split("```sh\n", 1)[1].split("\n```", 1)[0]
 
 
 @pytest.mark.parametrize(
@@ -156,41 +158,43 @@ def example(page: str, heading: str) -> str:
 def test_an_example_has_the_right_kind_of_credential(
     page: str, heading: str, credential: str
 ) -> None:
-    assert credential in example(page, heading)
+    assert credential in find_example(page, heading)
 
 
 def test_an_example_is_a_command_for_the_shell(page: str) -> None:
-    words = shlex.split(example(page, "Put | parts"))
+    words = shlex.split(find_example(page, "Put | parts"))
     assert words[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
     assert json.loads(words[words.index("-d") + 1]) == {"label": "text", "inside": True}
-    assert example(page, "Delete") == "curl -s -X DELETE $TAPGATE/parts"
-    assert shlex.split(example(page, "Upload"))[-2:] == ["-F", "file=@FILE"]
-    body = shlex.split(example(page, "Pay").partition("\n")[0])
+    assert find_example(page, "Delete") == "curl -s -X DELETE $TAPGATE/parts"
+    assert shlex.split(find_example(page, "Upload"))[-2:] == ["-F", "file=@FILE"]
+    body = shlex.split(find_example(page, "Pay").partition("\n")[0])
     assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "inside": True}
 
 
 def test_what_is_served_at_two_paths_is_one_operation(page: str) -> None:
     assert page.count("\n## Pay\n") == 1
-    assert "`POST /api/v1/pay`\\\n`POST /pay`" in section(page, "Pay")
+    assert "`POST /api/v1/pay`\\\n`POST /pay`" in find_section(page, "Pay")
     assert "| `POST /pay` | [Pay](#pay) |" in page
 
 
 def test_fields_show_their_type_and_rule(page: str) -> None:
-    assert "| `label` | string | yes | 1 to 255 characters | `text` |" in section(page, "Fund")
-    assert "| `inside` | true or false | no | default `false` | `true` |" in section(page, "Fund")
+    assert "| `label` | string | yes | 1 to 255 characters | `text` |" in find_section(page, "Fund")
+    assert "| `inside` | true or false | no | default `false` | `true` |" in find_section(
+        page, "Fund"
+    )
 
 
 def test_what_stands_in_several_answers_is_shown_once(page: str) -> None:
-    assert "| `part` | [Part](#part) |" in section(page, "Look")
-    assert "\nlist of [Part](#part).\n" in section(page, "Put | parts")
-    assert section(page, "Part").startswith("\nA part of something.\n")
-    assert "| `label` | string |" in section(page, "Part")
+    assert "| `part` | [Part](#part) |" in find_section(page, "Look")
+    assert "\nlist of [Part](#part).\n" in find_section(page, "Put | parts")
+    assert find_section(page, "Part").startswith("\nA part of something.\n")
+    assert "| `label` | string |" in find_section(page, "Part")
 
 
 def test_what_is_no_json_is_named(page: str) -> None:
-    upload = section(page, "Upload")
+    upload = find_section(page, "Upload")
     assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe bytes of a file." in upload
-    assert "**Answer** 204\n\nNo body." in section(page, "Delete")
+    assert "**Answer** 204\n\nNo body." in find_section(page, "Delete")
 
 
 def test_what_was_written_by_hand_stays(document: dict[str, Any], made: dict[str, str]) -> None:

@@ -10,40 +10,42 @@ import pytest
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-FIELD = sorted(TESTS.glob("field/test_*.py"))
-FAILURES = ROOT / "docs" / "failures.md"
+FAILURE_MODE_TESTS = sorted(TESTS.glob("field/test_*.py"))
+FAILURES_DOC = ROOT / "docs" / "failures.md"
 
 #: From the root of the project, or a Python file from the root of the package; `::` names a test.
 REFERENCE = re.compile(
     r"(?<![\w/.<-])((?:src|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
 )
-ROOTS = (ROOT, ROOT / "src" / "tapgate")
+REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
 
 
-def named_tests(path: Path) -> set[str]:
+def list_tests(path: Path) -> set[str]:
     """As pytest takes them: those of a class behind its name."""
     tree = ast.parse(path.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return _tests(tree, "").union(*(_tests(one, f"{one.name}::") for one in classes))
+    return _list_tests_in(tree, "").union(
+        *(_list_tests_in(one, f"{one.name}::") for one in classes)
+    )
 
 
-def _tests(inside: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
+def _list_tests_in(inside: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = [node.name for node in inside.body if isinstance(node, kinds)]
     return {prefix + name for name in functions if name.startswith("test_")}
 
 
-def broken(reference: tuple[str, str]) -> bool:
+def is_broken(reference: tuple[str, str]) -> bool:
     """A path that is not there, or a test that is not in it."""
     path, name = reference
-    there = next((root / path for root in ROOTS if (root / path).exists()), None)
-    return there is None or (bool(name) and name not in named_tests(there))
+    there = next((root / path for root in REFERENCE_ROOTS if (root / path).exists()), None)
+    return there is None or (bool(name) and name not in list_tests(there))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_is_pointed_to_exists(document: Path) -> None:
     references = set(REFERENCE.findall(document.read_text()))
-    missing = sorted("::".join(filter(None, one)) for one in references if broken(one))
+    missing = sorted("::".join(filter(None, one)) for one in references if is_broken(one))
     assert not missing, f"{document.name} points to what is not there: {', '.join(missing)}"
 
 
@@ -52,11 +54,11 @@ def test_what_is_missing_is_noticed() -> None:
         "`tests/nothing.py`, `tests/conftest.py::test_nothing`, `edge/nothing.py`,"
         " `src/tapgate`, `edge/app.py`, `tests/test_cli.py::test_everything_is_explained`"
     )
-    assert [broken(one) for one in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
+    assert [is_broken(one) for one in REFERENCE.findall(text)] == [True] * 3 + [False] * 3
 
 
-@pytest.mark.parametrize("path", FIELD, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)
 def test_every_test_of_the_field_is_named(path: Path) -> None:
     own = str(path.relative_to(ROOT))
-    named = {name for file, name in REFERENCE.findall(FAILURES.read_text()) if file == own}
-    assert "" in named or named_tests(path) <= named
+    named = {name for file, name in REFERENCE.findall(FAILURES_DOC.read_text()) if file == own}
+    assert "" in named or list_tests(path) <= named

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import production
+import production_settings
 from tapgate.password_strength import DOCUMENTED_SECRETS
 from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_settings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
-ADD = (
+ADD_HINT = (
     "Add a row to the table where it belongs in docs/settings.md:"
     " | `TAPGATE_NAME` | `default` | what it does | in production | `example` |"
 )
 
 
-OWN_SECRETS = {
-    **production.PRODUCTION,
+SAFE_SECRETS = {
+    **production_settings.PRODUCTION_ENVIRON,
     "TAPGATE_ADMIN_PASSWORD": "correct horse battery",
     "TAPGATE_MESSENGER_APP_SECRET": "0c7f2d5b9a1e4836",
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": "Vd8sKq2LmX5rTz0bWc4n",
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     example: str
 
 
-def rows() -> Iterator[Row]:
+def parse_rows() -> Iterator[Row]:
     for line in DOCUMENT.read_text().splitlines():
         if line.startswith("| `TAPGATE_"):
             row = Row(*(cell.strip() for cell in line[1:-1].split("|")))
@@ -44,18 +44,18 @@ def rows() -> Iterator[Row]:
             yield row._replace(**bare)
 
 
-ROWS = {row.name: row for row in rows()}
+ROWS = {row.name: row for row in parse_rows()}
 
 
-class Watched(Mapping[str, str]):
+class RecordingEnviron(Mapping[str, str]):
     """An environment that knows what was asked of it."""
 
     def __init__(self, variables: dict[str, str]) -> None:
         self._variables = variables
-        self.asked: set[str] = set()
+        self.read_names: set[str] = set()
 
     def __getitem__(self, name: str) -> str:
-        self.asked.add(name)
+        self.read_names.add(name)
         return self._variables[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -71,24 +71,24 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("flow.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
 
 
-def read_settings() -> set[str]:
+def list_read_variables() -> set[str]:
     """Return every variable that is read, in development and in production."""
-    development, everything = Watched({}), Watched(examples())
+    development, everything = RecordingEnviron({}), RecordingEnviron(list_examples())
     load_settings(development)
     assert load_settings(everything).is_production
-    return development.asked | everything.asked
+    return development.read_names | everything.read_names
 
 
-def examples() -> dict[str, str]:
+def list_examples() -> dict[str, str]:
     """The documented examples, with secrets of one's own: production refuses the published ones."""
-    return {row.name: row.example for row in ROWS.values()} | OWN_SECRETS
+    return {row.name: row.example for row in ROWS.values()} | SAFE_SECRETS
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:
-    read = read_settings()
+    read = list_read_variables()
     assert len(read) > 25
     missing = sorted(read - ROWS.keys())
-    assert not missing, f"not documented: {', '.join(missing)}. {ADD}"
+    assert not missing, f"not documented: {', '.join(missing)}. {ADD_HINT}"
     named = set(SETTING.findall(DOCUMENT.read_text()))
     unknown = sorted(named - read)
     assert not unknown, f"settings.py does not read {', '.join(unknown)}: remove it."
@@ -96,12 +96,12 @@ def test_every_setting_is_documented_and_nothing_else() -> None:
 
 def test_every_row_is_whole() -> None:
     for row in ROWS.values():
-        assert row.default, f"{row.name} has no default; write none. {ADD}"
-        assert row.example, f"{row.name} has no example. {ADD}"
-        assert row.what, f"{row.name} does not say what it does. {ADD}"
+        assert row.default, f"{row.name} has no default; write none. {ADD_HINT}"
+        assert row.example, f"{row.name} has no example. {ADD_HINT}"
+        assert row.what, f"{row.name} does not say what it does. {ADD_HINT}"
 
 
-def shown(value: Any) -> str:
+def format_default(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if value not in (None, ()) else "none"
@@ -116,24 +116,26 @@ def test_the_defaults_are_right() -> None:
             continue  # nothing to compare with
         value = getattr(here, field)
         made = field != "data_dir" and value != getattr(elsewhere, field)
-        assert row.default == ("made" if made else shown(value)), f"the default of {row.name}"
+        assert row.default == ("made" if made else format_default(value)), (
+            f"the default of {row.name}"
+        )
 
 
 def test_the_examples_are_accepted_together() -> None:
-    settings = load_settings(examples())
+    settings = load_settings(list_examples())
     assert settings.environment == PRODUCTION
     for row in ROWS.values():
-        load_settings({**examples(), row.name: row.example} | OWN_SECRETS)
+        load_settings({**list_examples(), row.name: row.example} | SAFE_SECRETS)
 
 
 @pytest.mark.parametrize("environment", [STAGING, PRODUCTION])
 def test_documented_secrets_are_refused_where_secrets_matter(environment: str) -> None:
     published = set[str]()
-    for name in OWN_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:
+    for name in SAFE_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:
         example = ROWS[name].example
         published |= set(json.loads(example).values()) if example.startswith("{") else {example}
         with pytest.raises(SettingsError, match=name):
-            load_settings({**examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
+            load_settings({**list_examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
     assert published | {"dev-verify-token"} == DOCUMENTED_SECRETS
 
 
@@ -150,6 +152,6 @@ def test_what_production_requires_is_said() -> None:
             assert found is not None
             assert found[0] not in required, error
             required.add(found[0])
-            given[found[0]] = examples()[found[0]]
+            given[found[0]] = list_examples()[found[0]]
     said = {row.name for row in ROWS.values() if row.production.startswith("required")}
     assert said == required, "the column `In production` begins with `required` for these, only"

@@ -3,26 +3,26 @@ from pathlib import Path
 
 import pytest
 
-from edge.line import Server
-from edge.log_lines import lines
-from edge.stage import Stage, stage
+from edge.builders import EdgeApp, run_edge_app
+from edge.log_capture import lines
+from edge.raw_connection import EdgeServer
 
 __all__ = ["lines"]
 
 
 @pytest.fixture
-async def gateway(tmp_path: Path) -> AsyncIterator[Stage]:
-    async with stage(tmp_path) as made:
+async def gateway(tmp_path: Path) -> AsyncIterator[EdgeApp]:
+    async with run_edge_app(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    running = Server(tmp_path)
+def server(tmp_path: Path) -> Iterator[EdgeServer]:
+    running = EdgeServer(tmp_path)
     yield running
     running.stop()
 
 
 @pytest.fixture
-def port(server: Server) -> int:
+def port(server: EdgeServer) -> int:
     return server.port

@@ -3,23 +3,23 @@
 import httpx2
 import pytest
 
-from edge.stage import (
+from edge.builders import (
     ADMIN,
-    GOOD_THING,
     PARTNER,
     READER,
     SUPPORT,
     TERMINAL,
-    TRACED,
+    TRACE_HEADERS,
+    VALID_THING,
     WRITER,
-    Stage,
-    bearer,
+    EdgeApp,
+    build_bearer_headers,
 )
 
 RATE_HEADERS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
 
-def assert_refused(answer: httpx2.Response, status: int, code: str) -> dict[str, object]:
+def assert_error(answer: httpx2.Response, status: int, code: str) -> dict[str, object]:
     body: dict[str, object] = answer.json()
     assert (answer.status_code, body["code"]) == (status, code)
     assert body["error"]
@@ -28,8 +28,10 @@ def assert_refused(answer: httpx2.Response, status: int, code: str) -> dict[str,
     return body
 
 
-async def test_a_good_request(gateway: Stage) -> None:
-    answer = await gateway.client.post("/api/v1/things", json=GOOD_THING, headers=bearer(WRITER))
+async def test_a_good_request(gateway: EdgeApp) -> None:
+    answer = await gateway.client.post(
+        "/api/v1/things", json=VALID_THING, headers=build_bearer_headers(WRITER)
+    )
     assert answer.status_code == 201
     assert answer.json() == {
         "name": "Lamp",
@@ -58,9 +60,9 @@ async def test_a_good_request(gateway: Stage) -> None:
     ],
 )
 async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
-    gateway: Stage, method: str, path: str
+    gateway: EdgeApp, method: str, path: str
 ) -> None:
-    answer = await gateway.client.request(method, path, headers=bearer(WRITER))
+    answer = await gateway.client.request(method, path, headers=build_bearer_headers(WRITER))
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
     (policy,) = answer.headers.get_list("content-security-policy")
     assert {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} <= set(
@@ -71,31 +73,33 @@ async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
         assert answer.status_code == 204 or answer.headers["cache-control"] == "no-store"
 
 
-async def test_content_type_is_not_required(gateway: Stage) -> None:
+async def test_content_type_is_not_required(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things",
         content=b'{"name":"Lamp","pin":"4071","amount":"5"}',
-        headers=bearer(WRITER),
+        headers=build_bearer_headers(WRITER),
     )
     assert answer.status_code == 201
 
 
-async def test_no_content(gateway: Stage) -> None:
-    answer = await gateway.client.delete("/api/v1/things/lamp", headers=bearer(WRITER))
+async def test_no_content(gateway: EdgeApp) -> None:
+    answer = await gateway.client.delete(
+        "/api/v1/things/lamp", headers=build_bearer_headers(WRITER)
+    )
     assert (answer.status_code, answer.content) == (204, b"")
     assert "content-length" not in answer.headers
 
 
-async def test_reply_keeps_its_headers_and_bytes(gateway: Stage) -> None:
+async def test_reply_keeps_its_headers_and_bytes(gateway: EdgeApp) -> None:
     answer = await gateway.client.post("/pay", headers={"X-API-Key-ID": TERMINAL.id})
     assert answer.status_code == 200
     assert answer.headers["idempotent-replayed"] == "true"
     assert answer.json() == {"status": "completed"}
 
 
-async def test_head_is_get_without_the_body(gateway: Stage) -> None:
-    asked = await gateway.client.get("/api/v1/things/lamp", headers=bearer(READER))
-    answer = await gateway.client.head("/api/v1/things/lamp", headers=bearer(READER))
+async def test_head_is_get_without_the_body(gateway: EdgeApp) -> None:
+    asked = await gateway.client.get("/api/v1/things/lamp", headers=build_bearer_headers(READER))
+    answer = await gateway.client.head("/api/v1/things/lamp", headers=build_bearer_headers(READER))
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["content-length"] == asked.headers["content-length"]
 
@@ -121,121 +125,134 @@ async def test_head_is_get_without_the_body(gateway: Stage) -> None:
         "/docs/..%2fapp.py",
     ],
 )
-async def test_unknown_paths(gateway: Stage, path: str) -> None:
+async def test_unknown_paths(gateway: EdgeApp, path: str) -> None:
     answer = await gateway.client.get(httpx2.URL("http://gateway", raw_path=path.encode()))
-    assert_refused(answer, 404, "NOT_FOUND")
+    assert_error(answer, 404, "NOT_FOUND")
 
 
-async def test_names_in_a_path_are_decoded(gateway: Stage) -> None:
+async def test_names_in_a_path_are_decoded(gateway: EdgeApp) -> None:
     url = httpx2.URL("http://gateway", raw_path=b"/api/v1/things/caf%C3%A9%2F..")
-    answer = await gateway.client.get(url, headers=bearer(READER))
+    answer = await gateway.client.get(url, headers=build_bearer_headers(READER))
     assert answer.json() == {"name": "café/.."}
 
 
-async def test_a_plain_path_wins_over_a_template(gateway: Stage) -> None:
+async def test_a_plain_path_wins_over_a_template(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things/change-pin",
         json={"old_pin": "1111", "new_pin": "2222"},
-        headers=bearer(WRITER),
+        headers=build_bearer_headers(WRITER),
     )
     assert answer.json() == {"success": True}
 
 
-async def test_several_names_in_a_path_and_no_body(gateway: Stage) -> None:
-    answer = await gateway.client.post("/api/v1/things/a/parts/b/use", headers=bearer(WRITER))
+async def test_several_names_in_a_path_and_no_body(gateway: EdgeApp) -> None:
+    answer = await gateway.client.post(
+        "/api/v1/things/a/parts/b/use", headers=build_bearer_headers(WRITER)
+    )
     assert answer.json() == {"name": "a", "part": "b", "reason": None}
 
 
-async def test_method_not_allowed(gateway: Stage) -> None:
-    answer = await gateway.client.put("/api/v1/things/lamp", headers=bearer(WRITER))
-    assert_refused(answer, 405, "METHOD_NOT_ALLOWED")
+async def test_method_not_allowed(gateway: EdgeApp) -> None:
+    answer = await gateway.client.put("/api/v1/things/lamp", headers=build_bearer_headers(WRITER))
+    assert_error(answer, 405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "DELETE, GET, HEAD"
     assert (await gateway.client.request("BREW", "/health")).status_code == 405
 
 
-async def test_no_credential(gateway: Stage) -> None:
+async def test_no_credential(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/api/v1/things")
-    body = assert_refused(answer, 401, "UNAUTHORIZED")
+    body = assert_error(answer, 401, "UNAUTHORIZED")
     assert body["message"]
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_bad_credential(gateway: Stage) -> None:
+async def test_bad_credential(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/api/v1/things", headers={"Authorization": "Bearer no"})
-    body = assert_refused(answer, 401, "UNAUTHORIZED")
+    body = assert_error(answer, 401, "UNAUTHORIZED")
     assert body["message"] == "Unknown or inactive key"
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_suspended_credential(gateway: Stage) -> None:
+async def test_suspended_credential(gateway: EdgeApp) -> None:
     answer = await gateway.client.get(
         "/api/v1/things", headers={"Authorization": "Bearer suspended"}
     )
-    assert_refused(answer, 403, "PROCESSOR_SUSPENDED")
+    assert_error(answer, 403, "PROCESSOR_SUSPENDED")
 
 
 @pytest.mark.parametrize(
     ("headers", "path", "required"),
     [
-        (bearer(READER), "/api/v1/things", ["things:write"]),
-        (bearer(SUPPORT), "/api/v1/things", ["system_admin"]),
+        (build_bearer_headers(READER), "/api/v1/things", ["things:write"]),
+        (build_bearer_headers(SUPPORT), "/api/v1/things", ["system_admin"]),
         ({"X-Service-Name": "messenger"}, "/api/v1/things", ["things:write", "system_admin"]),
         ({"X-API-Key-ID": TERMINAL.id}, "/api/v1/things", ["things:write", "system_admin"]),
         ({"X-API-Key-ID": PARTNER.id}, "/pay", ["pos_signature"]),
-        (bearer(ADMIN), "/api/v1/fund", ["things:write", "partner_signature"]),
+        (build_bearer_headers(ADMIN), "/api/v1/fund", ["things:write", "partner_signature"]),
     ],
 )
 async def test_no_right(
-    gateway: Stage, headers: dict[str, str], path: str, required: list[str]
+    gateway: EdgeApp, headers: dict[str, str], path: str, required: list[str]
 ) -> None:
-    answer = await gateway.client.post(path, json=GOOD_THING, headers=headers)
-    body = assert_refused(answer, 403, "FORBIDDEN")
+    answer = await gateway.client.post(path, json=VALID_THING, headers=headers)
+    body = assert_error(answer, 403, "FORBIDDEN")
     assert body["details"] == {"required": required}
     assert answer.headers.keys() >= RATE_HEADERS
-    ((origin, endpoint, error),) = gateway.denied
+    ((origin, endpoint, error),) = gateway.denials
     assert (endpoint, error.status) == (f"POST {path}", 403)
     assert origin.request_id == answer.headers["x-request-id"]
     assert origin.ip == "127.0.0.1"
 
 
-async def test_forbidden_by_a_handler_is_told_too(gateway: Stage) -> None:
-    answer = await gateway.client.post("/api/v1/refuses", headers=bearer(WRITER))
-    assert_refused(answer, 403, "FORBIDDEN")
-    assert [origin.actor for origin, _, _ in gateway.denied] == [
+async def test_forbidden_by_a_handler_is_told_too(gateway: EdgeApp) -> None:
+    answer = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
+    assert_error(answer, 403, "FORBIDDEN")
+    assert [origin.actor for origin, _, _ in gateway.denials] == [
         {"type": "api_key", "id": WRITER.id, "name": "writer"}
     ]
 
 
-async def test_a_refusal_that_cannot_be_recorded_is_still_one(gateway: Stage) -> None:
+async def test_a_refusal_that_cannot_be_recorded_is_still_one(gateway: EdgeApp) -> None:
     async def fails(*_: object) -> None:
         raise RuntimeError
 
     gateway.services.on_denied = fails
-    answer = await gateway.client.post("/api/v1/refuses", headers=bearer(WRITER))
-    assert_refused(answer, 403, "FORBIDDEN")
+    answer = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
+    assert_error(answer, 403, "FORBIDDEN")
 
 
 @pytest.mark.parametrize("path", ["/pay", "/api/v1/pos/pay"])
-async def test_a_signed_route_without_a_signature(gateway: Stage, path: str) -> None:
-    for headers in ({}, bearer(ADMIN), bearer(WRITER), {"X-Service-Name": "messenger"}):
+async def test_a_signed_route_without_a_signature(gateway: EdgeApp, path: str) -> None:
+    for headers in (
+        {},
+        build_bearer_headers(ADMIN),
+        build_bearer_headers(WRITER),
+        {"X-Service-Name": "messenger"},
+    ):
         answer = await gateway.client.post(path, headers=headers)
-        assert_refused(answer, 401, "UNAUTHORIZED")
-    assert gateway.denied == []
+        assert_error(answer, 401, "UNAUTHORIZED")
+    assert gateway.denials == []
 
 
 @pytest.mark.parametrize(
-    "headers", [bearer(ADMIN), bearer(SUPPORT), bearer(READER), {"X-Service-Name": "messenger"}]
+    "headers",
+    [
+        build_bearer_headers(ADMIN),
+        build_bearer_headers(SUPPORT),
+        build_bearer_headers(READER),
+        {"X-Service-Name": "messenger"},
+    ],
 )
-async def test_any_kind_that_is_named_may_call(gateway: Stage, headers: dict[str, str]) -> None:
+async def test_any_kind_that_is_named_may_call(gateway: EdgeApp, headers: dict[str, str]) -> None:
     assert (await gateway.client.get("/api/v1/things", headers=headers)).status_code == 200
 
 
-async def test_partner_signature_beside_a_scope(gateway: Stage) -> None:
+async def test_partner_signature_beside_a_scope(gateway: EdgeApp) -> None:
     answer = await gateway.client.post("/api/v1/fund", headers={"X-API-Key-ID": PARTNER.id})
     assert answer.json() == {"by": PARTNER.id}
 
 
-async def test_order_of_checks(gateway: Stage) -> None:
+async def test_order_of_checks(gateway: EdgeApp) -> None:
     """What is wrong first in the documented order is what is answered."""
     too_large = b'{"name": 1' + b" " * 2_000_000
     broken = b'{"name": 1'
@@ -250,29 +267,29 @@ async def test_order_of_checks(gateway: Stage) -> None:
         (422, WRITER, bad_value),
     ]
     for status, principal, content in expected:
-        headers = bearer(principal) if principal else {}
+        headers = build_bearer_headers(principal) if principal else {}
         answer = await gateway.client.post("/api/v1/things", content=content, headers=headers)
         assert answer.status_code == status
 
 
-async def test_unexpected_failure(gateway: Stage) -> None:
-    headers = bearer(WRITER) | TRACED
-    answer = await gateway.client.post("/api/v1/fails", json=GOOD_THING, headers=headers)
-    body = assert_refused(answer, 500, "INTERNAL_ERROR")
+async def test_unexpected_failure(gateway: EdgeApp) -> None:
+    headers = build_bearer_headers(WRITER) | TRACE_HEADERS
+    answer = await gateway.client.post("/api/v1/fails", json=VALID_THING, headers=headers)
+    body = assert_error(answer, 500, "INTERNAL_ERROR")
     assert body["details"] == {"request_id": answer.headers["x-request-id"]}
-    assert GOOD_THING["pin"] not in answer.text
+    assert VALID_THING["pin"] not in answer.text
     assert answer.headers.keys() >= RATE_HEADERS
 
 
 @pytest.mark.parametrize("given", ["a", "A-z.0_9", "x" * 128])
-async def test_request_id_is_echoed(gateway: Stage, given: str) -> None:
+async def test_request_id_is_echoed(gateway: EdgeApp, given: str) -> None:
     for path in ("/health", "/api/v1/things", "/nowhere"):
         answer = await gateway.client.get(path, headers={"X-Request-ID": given})
         assert answer.headers["x-request-id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 129, "a b", "ä", "a/b", "<script>"])
-async def test_request_id_is_made(gateway: Stage, given: str) -> None:
+async def test_request_id_is_made(gateway: EdgeApp, given: str) -> None:
     headers = {b"X-Request-ID": given.encode("latin-1")}
     made = {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
     made |= {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
@@ -280,21 +297,23 @@ async def test_request_id_is_made(gateway: Stage, given: str) -> None:
     assert given not in made
 
 
-async def test_a_public_endpoint_knows_nobody(gateway: Stage) -> None:
-    answer = await gateway.client.get("/api/v1/open", headers=bearer(ADMIN))
+async def test_a_public_endpoint_knows_nobody(gateway: EdgeApp) -> None:
+    answer = await gateway.client.get("/api/v1/open", headers=build_bearer_headers(ADMIN))
     assert answer.json()["actor"] == {"type": "anonymous", "id": "anonymous"}
 
 
-async def test_raw_bodies(gateway: Stage) -> None:
+async def test_raw_bodies(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
-        "/api/v1/upload", content=b"\xff" * 64, headers=bearer(WRITER)
+        "/api/v1/upload", content=b"\xff" * 64, headers=build_bearer_headers(WRITER)
     )
     assert answer.json() == {"size": 64}
-    answer = await gateway.client.post("/api/v1/upload", content=b"x" * 65, headers=bearer(WRITER))
-    assert_refused(answer, 413, "PAYLOAD_TOO_LARGE")
+    answer = await gateway.client.post(
+        "/api/v1/upload", content=b"x" * 65, headers=build_bearer_headers(WRITER)
+    )
+    assert_error(answer, 413, "PAYLOAD_TOO_LARGE")
 
 
-async def test_health(gateway: Stage) -> None:
+async def test_health(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/health")
     assert answer.status_code == 200
     assert answer.json() == {
@@ -303,7 +322,7 @@ async def test_health(gateway: Stage) -> None:
         "healthy": True,
         "wallet_core": {"healthy": True, "version": "1.0.0"},
     }
-    gateway.ledger.well = False
+    gateway.ledger.is_healthy = False
     answer = await gateway.client.get("/health")
     assert answer.status_code == 503
     assert answer.json()["healthy"] is answer.json()["wallet_core"]["healthy"] is False

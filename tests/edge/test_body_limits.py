@@ -14,7 +14,7 @@ from tapgate.edge.schemas import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 
 #: Files, and a token of which only short ones exist.
-EXPLICIT = {
+EXPLICIT_LIMITS = {
     "POST /api/v1/cards/upload-csv": 8 * MEBIBYTE,
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
     "POST /api/v1/admin/refresh": DEFAULT_BODY_BYTES,
@@ -22,13 +22,15 @@ EXPLICIT = {
 ENDPOINTS = [one for one in chain.from_iterable(ENDPOINT_GROUPS) if one.body_type is not None]
 
 
-def longest(kind: Any) -> Any:
+def build_longest_value(kind: Any) -> Any:
     """The value that takes up the most bytes when all of its characters are escaped."""
     rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
-        return {one.encode_name: longest(one.type) for one in msgspec.structs.fields(bare)}
+        return {
+            one.encode_name: build_longest_value(one.type) for one in msgspec.structs.fields(bare)
+        }
     if get_origin(bare) is list:
-        return [longest(get_args(bare)[0])] * getattr(rule, "maximum", 7)
+        return [build_longest_value(get_args(bare)[0])] * getattr(rule, "maximum", 7)
     if isinstance(rule, TextRule):
         return "\U0001f600" * rule.maximum
     if get_origin(bare) is dict:
@@ -36,13 +38,15 @@ def longest(kind: Any) -> Any:
     return build_example(kind)
 
 
-def escaped(value: Any) -> bytes:
+def encode_escaped(value: Any) -> bytes:
     """As a client may write it: everything in escapes, and indented."""
     if isinstance(value, dict):
-        members = [b'\n  "%b": %b' % (name.encode(), escaped(one)) for name, one in value.items()]
+        members = [
+            b'\n  "%b": %b' % (name.encode(), encode_escaped(one)) for name, one in value.items()
+        ]
         return b"{%b\n}" % b",".join(members)
     if isinstance(value, list):
-        return b"[%b]" % b", ".join(map(escaped, value))
+        return b"[%b]" % b", ".join(map(encode_escaped, value))
     if isinstance(value, str):
         units = value.encode("utf-16-be")
         pairs = (units[start : start + 2] for start in range(0, len(units), 2))
@@ -54,11 +58,11 @@ def escaped(value: Any) -> bytes:
 def test_the_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
     endpoint: Endpoint,
 ) -> None:
-    if endpoint.name in EXPLICIT:
-        assert endpoint.body_limit == EXPLICIT[endpoint.name]
+    if endpoint.name in EXPLICIT_LIMITS:
+        assert endpoint.body_limit == EXPLICIT_LIMITS[endpoint.name]
         return
     kind = endpoint.body_struct
-    size = len(escaped(longest(kind)))
+    size = len(encode_escaped(build_longest_value(kind)))
     assert size <= endpoint.body_limit <= MAX_JSON_BYTES
 
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 import uvicorn
 
-from edge.stage import Stage, settings_for
+from edge.builders import EdgeApp, load_settings
 from tapgate.edge.http_protocol import HttpProtocol
 from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
 from tapgate.service import worker
@@ -21,9 +21,9 @@ from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
 
 
-def limit(folder: Path, total: int, per_address: int, proxies: str = "") -> ConnectionLimit:
+def build_limit(folder: Path, total: int, per_address: int, proxies: str = "") -> ConnectionLimit:
     return ConnectionLimit(
-        settings_for(
+        load_settings(
             folder,
             TAPGATE_MAX_CONNECTIONS=str(total),
             TAPGATE_MAX_CONNECTIONS_PER_ADDRESS=str(per_address),
@@ -32,50 +32,50 @@ def limit(folder: Path, total: int, per_address: int, proxies: str = "") -> Conn
     )
 
 
-def admitted(limit: ConnectionLimit, *addresses: str) -> list[bool]:
+def admit_each(limit: ConnectionLimit, *addresses: str) -> list[bool]:
     return [limit.acquire(address) is not None for address in addresses]
 
 
 def test_one_address_has_a_share_and_gets_it_back(tmp_path: Path) -> None:
-    connections = limit(tmp_path, 10, 2)
+    connections = build_limit(tmp_path, 10, 2)
     first = connections.acquire("192.0.2.1")
-    assert admitted(connections, *["192.0.2.1"] * 3) == [True, False, False]
-    assert admitted(connections, "192.0.2.2") == [True]
+    assert admit_each(connections, *["192.0.2.1"] * 3) == [True, False, False]
+    assert admit_each(connections, "192.0.2.2") == [True]
     assert first is not None
     first()
     assert connections.open_count == 2
-    assert admitted(connections, "192.0.2.1", "192.0.2.1") == [True, False]
+    assert admit_each(connections, "192.0.2.1", "192.0.2.1") == [True, False]
 
 
 def test_addresses_of_one_ipv6_network_share(tmp_path: Path) -> None:
-    connections = limit(tmp_path, 10, 2)
-    assert admitted(connections, *(f"2001:db8::{n}" for n in range(4))) == [
+    connections = build_limit(tmp_path, 10, 2)
+    assert admit_each(connections, *(f"2001:db8::{n}" for n in range(4))) == [
         True,
         True,
         False,
         False,
     ]
-    assert admitted(connections, "2001:db8:0:1::1") == [True]
+    assert admit_each(connections, "2001:db8:0:1::1") == [True]
 
 
 def test_the_total_holds_for_all(tmp_path: Path) -> None:
-    connections = limit(tmp_path, 3, 2)
-    assert admitted(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
+    connections = build_limit(tmp_path, 3, 2)
+    assert admit_each(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
 
 
 def test_a_trusted_proxy_has_no_share_but_a_reserve(tmp_path: Path) -> None:
-    connections = limit(tmp_path, 16, 2, "10.0.0.1")
-    direct = admitted(connections, *(f"192.0.2.{n}" for n in range(20)))
+    connections = build_limit(tmp_path, 16, 2, "10.0.0.1")
+    direct = admit_each(connections, *(f"192.0.2.{n}" for n in range(20)))
     assert direct.count(True) == 14  # all but an eighth
-    assert admitted(connections, *["10.0.0.1"] * 3) == [True, True, False]
+    assert admit_each(connections, *["10.0.0.1"] * 3) == [True, True, False]
 
 
 async def test_a_worker_exempts_trusted_proxies_from_the_share_of_bodies(
-    gateway: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gateway: EdgeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BodyBudget(8_000)
     monkeypatch.setattr(BoundedConnection, "body_budget", budget)
-    async with served(gateway, HttpProtocol, limit(tmp_path, 16, 2, "10.0.0.1")):
+    async with serve(gateway, HttpProtocol, build_limit(tmp_path, 16, 2, "10.0.0.1")):
         assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_001) is None
         assert budget.resize("10.0.0.1", 0, FREE_BODY_BYTES + 2_001) == 2_001
 
@@ -88,19 +88,19 @@ def test_the_total_stays_below_the_limit_of_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, connections: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-    limited = limit(tmp_path, 4096, 10_000)
-    assert admitted(limited, *["192.0.2.1"] * 5000).count(True) == connections
+    limited = build_limit(tmp_path, 4096, 10_000)
+    assert admit_each(limited, *["192.0.2.1"] * 5000).count(True) == connections
 
 
 @pytest.mark.parametrize("protocol", [HttpProtocol, MessengerWire])
 @pytest.mark.parametrize("sends_first", [False, True])
 async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
-    gateway: Stage, tmp_path: Path, protocol: Any, sends_first: bool
+    gateway: EdgeApp, tmp_path: Path, protocol: Any, sends_first: bool
 ) -> None:
-    connections = limit(tmp_path, 10, 2)
-    async with served(gateway, protocol, connections) as port:
+    connections = build_limit(tmp_path, 10, 2)
+    async with serve(gateway, protocol, connections) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        await until(lambda: connections.open_count == 2)
+        await wait_until(lambda: connections.open_count == 2)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         if sends_first:
             writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -113,13 +113,15 @@ async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
         writer.close()
         for _, one in held:
             one.close()
-        await until(lambda: connections.open_count == 0)
+        await wait_until(lambda: connections.open_count == 0)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/health")).status_code == 200
 
 
 @asynccontextmanager
-async def served(gateway: Stage, protocol: Any, connections: ConnectionLimit) -> AsyncIterator[int]:
+async def serve(
+    gateway: EdgeApp, protocol: Any, connections: ConnectionLimit
+) -> AsyncIterator[int]:
     """The application behind a worker's own accept loop."""
     config = uvicorn.Config(
         cast(Any, gateway.app),
@@ -143,10 +145,10 @@ async def served(gateway: Stage, protocol: Any, connections: ConnectionLimit) ->
             asyncio.get_running_loop().remove_reader(listener)
             for connection in list(server.server_state.connections):
                 connection.shutdown()
-            await until(lambda: connections.open_count == 0)
+            await wait_until(lambda: connections.open_count == 0)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)

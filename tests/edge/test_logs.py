@@ -10,17 +10,17 @@ import threading
 
 import structlog
 
-from edge.log_lines import Lines
-from edge.stage import GOOD_THING, TRACED, WRITER, Stage, bearer
+from edge.builders import TRACE_HEADERS, VALID_THING, WRITER, EdgeApp, build_bearer_headers
+from edge.log_capture import LogCapture
 from tapgate.service import logs
 from tapgate.service.log_stream import LogStream
 
 
-async def test_one_line_per_request(gateway: Stage, lines: Lines) -> None:
+async def test_one_line_per_request(gateway: EdgeApp, lines: LogCapture) -> None:
     answer = await gateway.client.post(
-        "/api/v1/things/lamp/parts/bulb/use?pin=1234", headers=bearer(WRITER)
+        "/api/v1/things/lamp/parts/bulb/use?pin=1234", headers=build_bearer_headers(WRITER)
     )
-    (line,) = lines.all
+    (line,) = lines.records
     assert line.pop("time").endswith("Z")
     assert 0 <= line.pop("ms") < 60_000
     assert line == {
@@ -35,26 +35,28 @@ async def test_one_line_per_request(gateway: Stage, lines: Lines) -> None:
     }
 
 
-async def test_a_request_to_nothing(gateway: Stage, lines: Lines) -> None:
+async def test_a_request_to_nothing(gateway: EdgeApp, lines: LogCapture) -> None:
     await gateway.client.get("/secret-path?a=secret")
-    (line,) = lines.all
+    (line,) = lines.records
     assert (line["endpoint"], line["principal"], line["status"]) == ("unmatched", None, 404)
     assert "secret" not in lines.text
 
 
-async def test_an_unexpected_failure_is_logged_without_values(gateway: Stage, lines: Lines) -> None:
-    headers = bearer(WRITER) | TRACED
-    answer = await gateway.client.post("/api/v1/fails", json=GOOD_THING, headers=headers)
-    failure, request = lines.all
+async def test_an_unexpected_failure_is_logged_without_values(
+    gateway: EdgeApp, lines: LogCapture
+) -> None:
+    headers = build_bearer_headers(WRITER) | TRACE_HEADERS
+    answer = await gateway.client.post("/api/v1/fails", json=VALID_THING, headers=headers)
+    failure, request = lines.records
     assert failure["event"] == "request.failed"
     assert failure["request_id"] == answer.headers["x-request-id"]
     assert failure["failure"]["types"] == ["builtins.RuntimeError"]
     assert failure["failure"]["frames"][-1].endswith(" fails")
     assert (request["level"], request["status"]) == ("error", 500)
-    assert GOOD_THING["pin"] not in lines.text
+    assert VALID_THING["pin"] not in lines.text
 
 
-def test_secrets_are_masked_by_their_names(lines: Lines) -> None:
+def test_secrets_are_masked_by_their_names(lines: LogCapture) -> None:
     structlog.get_logger().info(
         "event",
         pin="1",
@@ -65,14 +67,14 @@ def test_secrets_are_masked_by_their_names(lines: Lines) -> None:
         key_id="key_2",
         opinion=2,
     )
-    (line,) = lines.all
+    (line,) = lines.records
     masked = ("pin", "old_pin", "api_key", "tokens")
     assert [line[name] for name in masked] == ["***"] * 4
     assert line["nested"] == {"hmac-secret": "***", "fine": 2}
     assert (line["key_id"], line["opinion"], line["level"]) == ("key_2", 2, "info")
 
 
-def test_exceptions_are_logged_by_type_and_place(lines: Lines) -> None:
+def test_exceptions_are_logged_by_type_and_place(lines: LogCapture) -> None:
     try:
         try:
             raise KeyError("1234")
@@ -80,13 +82,13 @@ def test_exceptions_are_logged_by_type_and_place(lines: Lines) -> None:
             raise ValueError("1234") from error
     except ValueError:
         structlog.get_logger().exception("went wrong")
-    (line,) = lines.all
+    (line,) = lines.records
     assert line["failure"]["types"] == ["builtins.KeyError", "builtins.ValueError"]
     assert len(line["failure"]["frames"]) == 2
     assert "1234" not in lines.text
 
 
-async def test_what_nobody_waited_for_is_logged_without_values(lines: Lines) -> None:
+async def test_what_nobody_waited_for_is_logged_without_values(lines: LogCapture) -> None:
     """The event loop writes the exception's text, and what a callback was given, into its words."""
 
     async def fails() -> None:
@@ -109,18 +111,18 @@ async def test_what_nobody_waited_for_is_logged_without_values(lines: Lines) -> 
     )
     loop.call_soon(called, {"pin": "1234"})
     async with asyncio.timeout(30):
-        while len(lines.all) < 3:
+        while len(lines.records) < 3:
             await asyncio.sleep(0)
-    assert [line["message"] for line in lines.all] == [
+    assert [line["message"] for line in lines.records] == [
         "Task exception was never retrieved",
         "Exception in callback",
         "Exception in callback",
     ]
-    assert {line["failure"]["types"][0] for line in lines.all} == {"builtins.ValueError"}
+    assert {line["failure"]["types"][0] for line in lines.records} == {"builtins.ValueError"}
     assert "1234" not in lines.text
 
 
-def test_what_the_interpreter_would_print_is_logged_without_values(lines: Lines) -> None:
+def test_what_the_interpreter_would_print_is_logged_without_values(lines: LogCapture) -> None:
     class Fails:
         def __del__(self) -> None:
             raise ValueError("1234")
@@ -143,29 +145,29 @@ def test_what_the_interpreter_would_print_is_logged_without_values(lines: Lines)
     finally:
         sys.unraisablehook, threading.excepthook, sys.excepthook = kept
         gc.enable()
-    assert [line["event"] for line in lines.all] == ["process.failed"] * 3
-    assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in lines.all)
+    assert [line["event"] for line in lines.records] == ["process.failed"] * 3
+    assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in lines.records)
     assert "1234" not in lines.text
 
 
-def test_libraries_log_without_values(lines: Lines) -> None:
+def test_libraries_log_without_values(lines: LogCapture) -> None:
     logging.getLogger("library").warning("lost %s", "1234")
-    (line,) = lines.all
+    (line,) = lines.records
     assert (line["event"], line["message"], line["level"]) == ("library", "lost %s", "warning")
     try:
         raise ValueError("1234")
     except ValueError:
         logging.getLogger("library").exception("failed for %s", "1234")
-    assert lines.all[1]["failure"]["types"] == ["builtins.ValueError"]
+    assert lines.records[1]["failure"]["types"] == ["builtins.ValueError"]
     assert "1234" not in lines.text
 
 
-def test_values_that_json_does_not_know(lines: Lines) -> None:
+def test_values_that_json_does_not_know(lines: LogCapture) -> None:
     structlog.get_logger().info("event", thing=object())
-    assert lines.all[0]["thing"] == "object"
+    assert lines.records[0]["thing"] == "object"
 
 
-LINE = logs.RequestLogLine(
+REQUEST_LINE = logs.RequestLogLine(
     time=logs.now(),
     level="info",
     request_id="r",
@@ -178,24 +180,26 @@ LINE = logs.RequestLogLine(
 )
 
 
-def test_a_closed_log_does_not_stop_the_requests(lines: Lines) -> None:
+def test_a_closed_log_does_not_stop_the_requests(lines: LogCapture) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     logs.configure(LogStream(writer))
-    logs.write_request(LINE)
+    logs.write_request(REQUEST_LINE)
     structlog.get_logger().info("event")
     os.close(writer)
 
 
-def test_an_unread_log_does_not_stop_the_requests_and_tells_what_is_missing(lines: Lines) -> None:
+def test_an_unread_log_does_not_stop_the_requests_and_tells_what_is_missing(
+    lines: LogCapture,
+) -> None:
     reader, writer = os.pipe()
     logs.configure(LogStream(writer))
     structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than fits at once
     for _ in range(2_000):  # more than the pipe holds
-        logs.write_request(LINE)
+        logs.write_request(REQUEST_LINE)
     written = os.read(reader, 1 << 20).count(b"\n")
     assert 0 < written < 2_001
-    logs.write_request(LINE)
+    logs.write_request(REQUEST_LINE)
     os.close(writer)
     missing, line = (json.loads(text) for text in os.read(reader, 1 << 20).splitlines())
     assert missing == {"event": "log.missing", "lines": 2_001 - written}

@@ -6,13 +6,13 @@ import pytest
 from prometheus_client import Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
-from edge.stage import READER, Stage, bearer
+from edge.builders import READER, EdgeApp, build_bearer_headers
 from tapgate.edge.metrics import UNMATCHED_ROW, Metrics
 
-ROWS = [("GET", "/a"), ("POST", "/b/{id}")]
+ROUTES = [("GET", "/a"), ("POST", "/b/{id}")]
 
 
-def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
+def parse_samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """name, method, endpoint and status or bound -> value"""
     found: dict[tuple[str, ...], float] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
@@ -23,28 +23,28 @@ def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
     return found
 
 
-def requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
+def count_requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
     return {
         key[1:]: value
-        for key, value in samples(metrics).items()
+        for key, value in parse_samples(metrics).items()
         if key[0] == "tapgate_http_requests_total"
     }
 
 
 def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
-    metrics = Metrics(tmp_path, ROWS)
+    metrics = Metrics(tmp_path, ROUTES)
     metrics.count_request(0, 200, 0.001)
     metrics.count_request(0, 200, 0.003)
     metrics.count_request(0, 418, 9.0)
     metrics.count_request(1, 404, 0.01)
     metrics.count_request(UNMATCHED_ROW, 404, 0.0)
-    assert requests(metrics) == {
+    assert count_requests(metrics) == {
         ("GET", "/a", "200"): 2,
         ("GET", "/a", "other"): 1,
         ("POST", "/b/{id}", "404"): 1,
         ("", "unmatched", "404"): 1,
     }
-    found = samples(metrics)
+    found = parse_samples(metrics)
     name = "tapgate_http_request_seconds"
     assert found[f"{name}_bucket", "GET", "/a", "0.001"] == 1
     assert found[f"{name}_bucket", "GET", "/a", "0.005"] == 2
@@ -56,51 +56,51 @@ def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
 
 
 def test_any_worker_answers_for_all(tmp_path: Path) -> None:
-    workers = [Metrics(tmp_path, ROWS) for _ in range(3)]
+    workers = [Metrics(tmp_path, ROUTES) for _ in range(3)]
     for worker in workers:
         worker.count_request(0, 200, 0.001)
     for worker in workers:
-        assert requests(worker) == {("GET", "/a", "200"): 3}
+        assert count_requests(worker) == {("GET", "/a", "200"): 3}
         worker.close()
 
 
 def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
-    alive, dead = Metrics(tmp_path, ROWS), Metrics(tmp_path, ROWS)
+    alive, dead = Metrics(tmp_path, ROUTES), Metrics(tmp_path, ROUTES)
     alive.count_request(0, 200, 0.001)
     dead.count_request(0, 200, 0.001)
     dead.close()
-    assert requests(alive) == {("GET", "/a", "200"): 2}
+    assert count_requests(alive) == {("GET", "/a", "200"): 2}
     for _ in range(5):
-        restarted = Metrics(tmp_path, ROWS)
+        restarted = Metrics(tmp_path, ROUTES)
         restarted.count_request(0, 200, 0.001)
         restarted.close()
-    assert requests(alive) == {("GET", "/a", "200"): 7}
+    assert count_requests(alive) == {("GET", "/a", "200"): 7}
     assert len(list((tmp_path / "metrics").iterdir())) == 2
     alive.close()
 
 
 def test_other_endpoints_start_anew(tmp_path: Path) -> None:
-    old = Metrics(tmp_path, ROWS)
+    old = Metrics(tmp_path, ROUTES)
     old.count_request(0, 200, 0.001)
-    new = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
-    assert requests(new) == {}
+    new = Metrics(tmp_path, [*ROUTES, ("GET", "/c")])
+    assert count_requests(new) == {}
     old.close()
-    newer = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
+    newer = Metrics(tmp_path, [*ROUTES, ("GET", "/c")])
     newer.count_request(2, 200, 0.001)
-    assert requests(new) == {("GET", "/c", "200"): 1}
+    assert count_requests(new) == {("GET", "/c", "200"): 1}
     new.close()
     newer.close()
 
 
 def test_other_parts_can_register(tmp_path: Path) -> None:
-    metrics = Metrics(tmp_path, ROWS)
+    metrics = Metrics(tmp_path, ROUTES)
     Gauge("tapgate_waiting", "Commands that wait", registry=metrics.registry).set(7)
     assert b"tapgate_waiting 7.0" in metrics.render()
     metrics.close()
 
 
-async def test_the_endpoint_shows_templates_and_never_paths(gateway: Stage) -> None:
-    await gateway.client.get("/api/v1/things/secret-name", headers=bearer(READER))
+async def test_the_endpoint_shows_templates_and_never_paths(gateway: EdgeApp) -> None:
+    await gateway.client.get("/api/v1/things/secret-name", headers=build_bearer_headers(READER))
     await gateway.client.get("/secret-path")
     answer = await gateway.client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from edge.stage import Stage, things
+from edge.builders import EdgeApp, things
 from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import MEBIBYTE
 from tapgate.edge.openapi import render_openapi_document
@@ -15,14 +15,14 @@ METHODS = {"get", "post", "put", "delete"}
 
 
 @pytest.fixture
-async def document(gateway: Stage) -> dict[str, Any]:
+async def document(gateway: EdgeApp) -> dict[str, Any]:
     answer = await gateway.client.get("/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     found: dict[str, Any] = answer.json()
     return found
 
 
-def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         operation
         for path in document["paths"].values()
@@ -41,10 +41,10 @@ def test_every_endpoint_is_described(document: dict[str, Any]) -> None:
     }
     assert described_here >= {(endpoint.method, endpoint.path) for endpoint in things}
     assert described_here >= {("GET", path) for path in ("/health", "/docs", "/metrics")}
-    for operation in operations(document):
+    for operation in list_operations(document):
         assert operation["summary"]
         assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
-    ids = [operation["operationId"] for operation in operations(document)]
+    ids = [operation["operationId"] for operation in list_operations(document)]
     assert len(ids) == len(set(ids))
 
 
@@ -91,7 +91,7 @@ def test_access_shows(document: dict[str, Any]) -> None:
     pay = document["paths"]["/pay"]["post"]
     assert pay["security"] == [{"signingKey": [], "signingTime": [], "posSignature": []}]
     assert document["paths"]["/health"]["get"]["security"] == []
-    named = {name for one in operations(document) for kind in one["security"] for name in kind}
+    named = {name for one in list_operations(document) for kind in one["security"] for name in kind}
     assert named <= document["components"]["securitySchemes"].keys()
 
 
@@ -111,7 +111,7 @@ def test_refusals_show_with_their_codes(document: dict[str, Any]) -> None:
 
 
 async def test_a_name_that_nothing_has_is_described_as_404(
-    gateway: Stage, document: dict[str, Any]
+    gateway: EdgeApp, document: dict[str, Any]
 ) -> None:
     answer = await gateway.client.get(f"/api/v1/things/{'x' * 256}")
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
@@ -123,7 +123,7 @@ async def test_a_name_that_nothing_has_is_described_as_404(
 
 
 async def test_every_file_of_the_docs_page_has_the_described_type(
-    gateway: Stage, document: dict[str, Any]
+    gateway: EdgeApp, document: dict[str, Any]
 ) -> None:
     content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
     assert list(content) == ["text/html", "text/css", "text/javascript"]

@@ -6,14 +6,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from edge.line import Line, Server, connected
-from edge.stage import WRITER, Stage, bearer, go_on
+from edge.builders import WRITER, EdgeApp, build_bearer_headers, release_waits
+from edge.raw_connection import EdgeServer, RawConnection, open_connection
 from tapgate.service import overload
 
-WAITS = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
-HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-MOST = 3
-FOR_GOOD = 3600
+WAIT_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
+HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+MAX_CONCURRENT = 3
+NEVER_SECONDS = 3600
 
 
 @pytest.fixture(autouse=True)
@@ -22,124 +22,139 @@ def a_small_process(
 ) -> Iterator[None]:
     if "server" in request.fixturenames:
         request.getfixturevalue("server")  # which ends after what waits has been let go
-    monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", MOST)
-    go_on.clear()
+    monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", MAX_CONCURRENT)
+    release_waits.clear()
     yield
-    go_on.set()
+    release_waits.set()
 
 
-async def fill(gateway: Stage) -> list[asyncio.Task[int]]:
+async def fill_slots(gateway: EdgeApp) -> list[asyncio.Task[int]]:
     async def one() -> int:
         return (await gateway.client.post("/api/v1/waits")).status_code
 
-    tasks = [asyncio.create_task(one()) for _ in range(MOST)]
-    while gateway.app._concurrency_limit._count < MOST:
+    tasks = [asyncio.create_task(one()) for _ in range(MAX_CONCURRENT)]
+    while gateway.app._concurrency_limit._count < MAX_CONCURRENT:
         await asyncio.sleep(0)
     return tasks
 
 
 @asynccontextmanager
-async def filled(server: Server, request: bytes = WAITS) -> AsyncIterator[list[Line]]:
+async def fill_slots_by_connection(
+    server: EdgeServer, request: bytes = WAIT_REQUEST
+) -> AsyncIterator[list[RawConnection]]:
     async with AsyncExitStack() as stack:
-        lines = [await stack.enter_async_context(connected(server.port)) for _ in range(MOST)]
+        lines = [
+            await stack.enter_async_context(open_connection(server.port))
+            for _ in range(MAX_CONCURRENT)
+        ]
         for line in lines:
             await line.send(request)
         async with asyncio.timeout(60):
-            while (server.under_way if request == WAITS else server.begun) < MOST:
+            while (
+                server.active_request_count
+                if request == WAIT_REQUEST
+                else server.started_request_count
+            ) < MAX_CONCURRENT:
                 await asyncio.sleep(0.01)
         yield lines
 
 
-async def test_the_excess_is_refused_while_the_rest_completes(gateway: Stage) -> None:
-    under_way = await fill(gateway)
-    for headers in ({}, bearer(WRITER), {"Authorization": "Bearer nobody"}):
+async def test_the_excess_is_refused_while_the_rest_completes(gateway: EdgeApp) -> None:
+    under_way = await fill_slots(gateway)
+    for headers in ({}, build_bearer_headers(WRITER), {"Authorization": "Bearer nobody"}):
         answer = await gateway.client.get("/api/v1/things", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
         assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
         assert answer.headers["x-request-id"]
         assert "x-ratelimit-limit" not in answer.headers
     assert not any(task.done() for task in under_way)
-    go_on.set()
-    assert await asyncio.gather(*under_way) == [200] * MOST
-    answer = await gateway.client.get("/api/v1/things", headers=bearer(WRITER))
+    release_waits.set()
+    assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
+    answer = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
     assert answer.status_code == 200
 
 
 async def test_refusals_are_counted_and_what_is_about_the_gateway_is_answered(
-    gateway: Stage,
+    gateway: EdgeApp,
 ) -> None:
-    under_way = await fill(gateway)
+    under_way = await fill_slots(gateway)
     assert (await gateway.client.post("/api/v1/waits")).status_code == 503
     for path in ("/health", "/openapi.json", "/docs", "/metrics"):
         assert (await gateway.client.get(path)).status_code == 200, path
     assert (await gateway.client.get("/nowhere")).status_code == 404
     counted = 'tapgate_http_requests_total{endpoint="/api/v1/waits",method="POST",status="503"} 1.0'
     assert counted in (await gateway.client.get("/metrics")).text
-    go_on.set()
-    assert await asyncio.gather(*under_way) == [200] * MOST
+    release_waits.set()
+    assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
 
 
-async def test_whatever_became_of_a_request_it_makes_room(gateway: Stage) -> None:
+async def test_whatever_became_of_a_request_it_makes_room(gateway: EdgeApp) -> None:
     for path in ("/api/v1/fails", "/api/v1/refuses", "/api/v1/things/x", "/api/v1/fund"):
-        for headers in ({}, bearer(WRITER)):
-            for _ in range(2 * MOST):
+        for headers in ({}, build_bearer_headers(WRITER)):
+            for _ in range(2 * MAX_CONCURRENT):
                 answer = await gateway.client.post(path, headers=headers, content=b"{")
                 assert answer.status_code != 503
     assert gateway.app._concurrency_limit._count == 0
 
 
-async def test_the_body_is_not_waited_for(server: Server) -> None:
-    async with filled(server) as under_way:
-        async with connected(server.port) as line:
+async def test_the_body_is_not_waited_for(server: EdgeServer) -> None:
+    async with fill_slots_by_connection(server) as under_way:
+        async with open_connection(server.port) as line:
             await line.send(
                 b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
             )
-            answer = await line.answer()
+            answer = await line.read_response()
             assert (answer.status_code, answer.headers["connection"]) == (503, "close")
-        go_on.set()
+        release_waits.set()
         for line in under_way:
-            assert (await line.answer()).status_code == 200
+            assert (await line.read_response()).status_code == 200
 
 
-async def test_who_sends_slowly_takes_nobodys_place(server: Server) -> None:
+async def test_who_sends_slowly_takes_nobodys_place(server: EdgeServer) -> None:
     """Anybody can begin thousands of bodies and never end them."""
     unfinished = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc"
-    async with filled(server, unfinished) as slow:
-        async with connected(server.port) as line:
+    async with fill_slots_by_connection(server, unfinished) as slow:
+        async with open_connection(server.port) as line:
             await line.send(
                 b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
             )
-            assert (await line.answer()).status_code == 200
+            assert (await line.read_response()).status_code == 200
         for line in slow:
             await line.send(b"d")
-            assert (await line.answer()).content == b"abcd"
+            assert (await line.read_response()).content == b"abcd"
 
 
 async def test_a_refused_connection_is_closed_when_the_server_stops(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", FOR_GOOD)
-    async with filled(server) as under_way, connected(server.port) as refused:
-        await refused.send(WAITS)
-        answer = await refused.answer()
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(FOR_GOOD))
-        server.ask_to_stop()
+    monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", NEVER_SECONDS)
+    async with (
+        fill_slots_by_connection(server) as under_way,
+        open_connection(server.port) as refused,
+    ):
+        await refused.send(WAIT_REQUEST)
+        answer = await refused.read_response()
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(NEVER_SECONDS))
+        server.request_stop()
         assert await refused.is_closed()
-        go_on.set()
+        release_waits.set()
         for line in under_way:
-            assert (await line.answer()).status_code == 200
+            assert (await line.read_response()).status_code == 200
 
 
 async def test_a_refused_connection_is_answered_after_its_pause(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", 0.05)
-    async with filled(server) as under_way, connected(server.port) as refused:
-        await refused.send(WAITS + HEALTH)
-        assert (await refused.answer()).status_code == 503
-        assert (await refused.answer()).status_code == 200
-        go_on.set()
+    async with (
+        fill_slots_by_connection(server) as under_way,
+        open_connection(server.port) as refused,
+    ):
+        await refused.send(WAIT_REQUEST + HEALTH_REQUEST)
+        assert (await refused.read_response()).status_code == 503
+        assert (await refused.read_response()).status_code == 200
+        release_waits.set()
         for line in under_way:
-            assert (await line.answer()).status_code == 200
-        await refused.send(WAITS)
-        assert (await refused.answer()).status_code == 200
+            assert (await line.read_response()).status_code == 200
+        await refused.send(WAIT_REQUEST)
+        assert (await refused.read_response()).status_code == 200

@@ -7,72 +7,74 @@ import logging
 import httpx2
 import pytest
 
-from edge.line import connected
-from edge.stage import WRITER, things
+from edge.builders import WRITER, things
+from edge.raw_connection import open_connection
 
 MEBIBYTE = 1024 * 1024
 #: Of the body of a thing, by its fields.
-(LIMIT,) = {one.body_limit for one in things if one.name == "POST /api/v1/things"}
-HEAD = b"POST /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key_writer\r\n"
-GOOD = b'{"name": "Lamp", "pin": "4071", "amount": "5"}'
+(BODY_LIMIT,) = {one.body_limit for one in things if one.name == "POST /api/v1/things"}
+REQUEST_HEAD = b"POST /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key_writer\r\n"
+VALID_BODY = b'{"name": "Lamp", "pin": "4071", "amount": "5"}'
 
 
 async def test_connections_are_kept_alive(port: int) -> None:
-    async with connected(port) as line:
-        for content, status in [(GOOD, 201), (b"{", 400), (b"", 400), (GOOD, 201)]:
-            await line.send(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
-            assert (await line.answer()).status_code == status
+    async with open_connection(port) as line:
+        for content, status in [(VALID_BODY, 201), (b"{", 400), (b"", 400), (VALID_BODY, 201)]:
+            await line.send(REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+            assert (await line.read_response()).status_code == status
         await line.send(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await line.answer()).status_code == 404
+        assert (await line.read_response()).status_code == 404
         await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await line.answer()).status_code == 200
+        assert (await line.read_response()).status_code == 200
 
 
 async def test_pipelined_requests(port: int) -> None:
-    async with connected(port) as line:
-        await line.send((HEAD + b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD) * 3)
-        assert [(await line.answer()).status_code for _ in range(3)] == [201] * 3
+    async with open_connection(port) as line:
+        await line.send(
+            (REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % len(VALID_BODY) + VALID_BODY) * 3
+        )
+        assert [(await line.read_response()).status_code for _ in range(3)] == [201] * 3
 
 
 async def test_a_body_in_pieces(port: int) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        for start in range(0, len(GOOD), 7):
-            piece = GOOD[start : start + 7]
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for start in range(0, len(VALID_BODY), 7):
+            piece = VALID_BODY[start : start + 7]
             await line.send(b"%x\r\n%s\r\n" % (len(piece), piece))
         await line.send(b"0\r\n\r\n")
-        assert (await line.answer()).status_code == 201
+        assert (await line.read_response()).status_code == 201
 
 
 async def test_too_large_by_its_header_is_answered_at_once(port: int) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b"Content-Length: 999999999999\r\n\r\n")
-        answer = await line.answer()
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b"Content-Length: 999999999999\r\n\r\n")
+        answer = await line.read_response()
         assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
         assert answer.headers["connection"] == "close"
         assert answer.headers["x-request-id"]
 
 
 async def test_too_large_is_not_asked_to_go_on(port: int) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
-        assert (await line.answer()).status_code == 413
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
+        assert (await line.read_response()).status_code == 413
 
 
 async def test_too_large_while_streaming(port: int) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         piece = b"%x\r\n%s\r\n" % (65536, b" " * 65536)
         for _ in range(17):
             await line.send(piece)
-        answer = await line.answer()
+        answer = await line.read_response()
         assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 async def test_what_is_too_large_is_not_read_without_limit(port: int) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MEBIBYTE))
-        assert (await line.answer()).status_code == 413
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MEBIBYTE))
+        assert (await line.read_response()).status_code == 413
         with pytest.raises(ConnectionError):
             for _ in range(1024):
                 await line.send(b" " * MEBIBYTE)
@@ -80,10 +82,10 @@ async def test_what_is_too_large_is_not_read_without_limit(port: int) -> None:
 
 async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        for size in (LIMIT + 1, 3 * MEBIBYTE, 9 * MEBIBYTE):
+        for size in (BODY_LIMIT + 1, 3 * MEBIBYTE, 9 * MEBIBYTE):
             answer = await client.post("/api/v1/things", content=b" " * size)
             assert answer.status_code == 413
-        exactly = b" " * (LIMIT - len(GOOD)) + GOOD
+        exactly = b" " * (BODY_LIMIT - len(VALID_BODY)) + VALID_BODY
         headers = {"Authorization": f"Bearer {WRITER.id}"}
         answer = await client.post("/api/v1/things", content=exactly, headers=headers)
         assert answer.status_code == 201
@@ -92,8 +94,8 @@ async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None
 async def test_a_client_that_goes_away_is_no_error(
     port: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with connected(port) as line:
-        await line.send(HEAD + b'Content-Length: 100\r\n\r\n{"name"')
+    async with open_connection(port) as line:
+        await line.send(REQUEST_HEAD + b'Content-Length: 100\r\n\r\n{"name"')
     deadline = asyncio.get_running_loop().time() + 30
     counted = (
         'tapgate_http_requests_total{endpoint="/api/v1/things",method="POST",status="499"} 1.0'
@@ -118,13 +120,13 @@ async def test_a_client_that_goes_away_is_no_error(
     ],
 )
 async def test_odd_targets(port: int, request_line: bytes) -> None:
-    async with connected(port) as line:
+    async with open_connection(port) as line:
         await line.send(request_line + b"\r\nHost: x\r\n\r\n")
-        assert (await line.answer()).status_code in {400, 404, 405}
+        assert (await line.read_response()).status_code in {400, 404, 405}
 
 
 async def test_head_has_no_body(port: int) -> None:
-    async with connected(port) as line:
+    async with open_connection(port) as line:
         await line.send(b"HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         data = b""
         while not data.endswith(b"\r\n\r\n"):

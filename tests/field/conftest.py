@@ -3,20 +3,20 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from field.market import Market
+from field.market import TwoGateways
 from field.two_ledgers import TwoLedgers
-from ledger.books import require_sound
+from harness import Harness
+from ledger.builders import require_balanced_books
 from tapgate.store.database import Database
-from world import World
 
 
 @pytest.fixture
 async def market(
-    world: World, client: httpx2.AsyncClient, other_client: httpx2.AsyncClient
-) -> AsyncIterator[Market]:
+    world: Harness, client: httpx2.AsyncClient, other_client: httpx2.AsyncClient
+) -> AsyncIterator[TwoGateways]:
     """Two processes on one database; whatever happens there, the books hold afterwards."""
-    yield await Market.open(world, client, other_client)
-    await require_sound(world.services.database)
+    yield await TwoGateways.open(world, client, other_client)
+    await require_balanced_books(world.services.database)
 
 
 @pytest.fixture
@@ -24,4 +24,4 @@ async def two_ledgers(database_url: str, database: Database) -> AsyncIterator[Tw
     """Two processes with a clock each; whatever happens, the books hold afterwards."""
     async with TwoLedgers.open(database_url, database) as two_ledgers:
         yield two_ledgers
-    await require_sound(database)
+    await require_balanced_books(database)

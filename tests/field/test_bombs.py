@@ -14,125 +14,142 @@ import httpx2
 import pytest
 from PIL import Image
 
-from subscribers.test_kyc_documents import chunk, data_uri, picture, png_of_size, saved, url_of
+from harness import Harness
+from subscribers.test_kyc_documents import (
+    build_data_uri,
+    build_image,
+    build_png_chunk,
+    build_png_of_size,
+    build_url,
+    encode_image,
+)
 from tapgate.cards import upload_file
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.errors import ApiError
 from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
-from world import World
 
 MEBIBYTE = 1024 * 1024
 #: What most bodies may be, at most.
-SMALL = DEFAULT_BODY_BYTES
+SMALL_BODY_BYTES = DEFAULT_BODY_BYTES
 #: What a card file or the body around a picture may be, at most.
-LARGEST = 8 * MEBIBYTE
-UPLOAD = "/api/v1/cards/upload-csv"
+MAX_UPLOAD_BYTES = 8 * MEBIBYTE
+UPLOAD_URL = "/api/v1/cards/upload-csv"
 HEADER = b"Serial No.,MAC Address\n"
 
 
-class Memory:
+class PeakMemory:
     """How much more of it this process has at once, at most, than when it was asked to count."""
 
-    def __enter__(self) -> "Memory":
+    def __enter__(self) -> "PeakMemory":
         Path("/proc/self/clear_refs").write_text("5")  # begins to look for the most anew
-        self._before = _kibibytes("VmRSS")
+        self._baseline = _read_kibibytes("VmRSS")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.grown = (_kibibytes("VmHWM") - self._before) * 1024
+        self.growth = (_read_kibibytes("VmHWM") - self._baseline) * 1024
 
 
-def _kibibytes(name: str) -> int:
+def _read_kibibytes(name: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
 
 
-PNG, JPEG = saved(picture()), saved(picture(), "JPEG")
-AFTER_HEAD = 33  # of a PNG file
+PNG, JPEG = encode_image(build_image()), encode_image(build_image(), "JPEG")
+PNG_HEADER_BYTES = 33  # of a PNG file
 
 
 @cache
-def packed() -> bytes:
+def compress_zeros() -> bytes:
     """A quarter of a gigabyte in a megabyte."""
     return zlib.compress(bytes(256 * MEBIBYTE), 1)
 
 
-def png_with(*parts: bytes) -> bytes:
-    return PNG[:AFTER_HEAD] + b"".join(parts) + PNG[AFTER_HEAD:]
+def build_png_with_chunks(*parts: bytes) -> bytes:
+    return PNG[:PNG_HEADER_BYTES] + b"".join(parts) + PNG[PNG_HEADER_BYTES:]
 
 
-def jpeg_with(marker: int, *segments: bytes) -> bytes:
+def build_jpeg_with_segments(marker: int, *segments: bytes) -> bytes:
     written = [struct.pack(">BBH", 0xFF, marker, len(one) + 2) + one for one in segments]
     return JPEG[:2] + b"".join(written) + JPEG[2:]
 
 
-def animated(form: str) -> bytes:
+def build_animation(form: str) -> bytes:
     frames = [Image.new("RGB", (8, 8), (n % 256, n // 256, 0)) for n in range(300)]
-    return saved(frames[0], form, save_all=True, append_images=frames[1:])
+    return encode_image(frames[0], form, save_all=True, append_images=frames[1:])
 
 
-def jpeg_of_size(width: int, height: int) -> bytes:
+def build_jpeg_of_size(width: int, height: int) -> bytes:
     place = JPEG.index(b"\xff\xc0") + 5
     return JPEG[:place] + struct.pack(">HH", height, width) + JPEG[place + 4 :]
 
 
-REFUSED: dict[str, Callable[[], bytes]] = {
-    "50,000 by 50,000": lambda: png_of_size(50_000, 50_000),
-    "as wide as can be written": lambda: png_of_size(2**31 - 1, 1),
-    "one pixel wide": lambda: png_of_size(1, MAX_PIXELS),
-    "one pixel high": lambda: png_of_size(MAX_SIDE_PIXELS + 1, 1),
-    "the largest JPEG": lambda: jpeg_of_size(65_500, 65_500),
-    "a packed text": lambda: png_with(chunk(b"zTXt", b"k\0\0" + packed())),
-    "a packed international text": lambda: png_with(chunk(b"iTXt", b"k\0\1\0\0\0" + packed())),
-    "a packed colour profile": lambda: png_with(chunk(b"iCCP", b"k\0\0" + packed())),
-    "many packed texts": lambda: png_with(
-        *[chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(MEBIBYTE - 9)))] * 2000
+REJECTED_IMAGES: dict[str, Callable[[], bytes]] = {
+    "50,000 by 50,000": lambda: build_png_of_size(50_000, 50_000),
+    "as wide as can be written": lambda: build_png_of_size(2**31 - 1, 1),
+    "one pixel wide": lambda: build_png_of_size(1, MAX_PIXELS),
+    "one pixel high": lambda: build_png_of_size(MAX_SIDE_PIXELS + 1, 1),
+    "the largest JPEG": lambda: build_jpeg_of_size(65_500, 65_500),
+    "a packed text": lambda: build_png_with_chunks(
+        build_png_chunk(b"zTXt", b"k\0\0" + compress_zeros())
     ),
-    "an animated PNG": lambda: animated("PNG"),
-    "a GIF": lambda: animated("GIF"),
-    "a WebP": lambda: animated("WEBP"),
-    "a TIFF": lambda: saved(picture(), "TIFF"),
-    "a BMP": lambda: saved(picture(), "BMP"),
+    "a packed international text": lambda: build_png_with_chunks(
+        build_png_chunk(b"iTXt", b"k\0\1\0\0\0" + compress_zeros())
+    ),
+    "a packed colour profile": lambda: build_png_with_chunks(
+        build_png_chunk(b"iCCP", b"k\0\0" + compress_zeros())
+    ),
+    "many packed texts": lambda: build_png_with_chunks(
+        *[build_png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(MEBIBYTE - 9)))] * 2000
+    ),
+    "an animated PNG": lambda: build_animation("PNG"),
+    "a GIF": lambda: build_animation("GIF"),
+    "a WebP": lambda: build_animation("WEBP"),
+    "a TIFF": lambda: encode_image(build_image(), "TIFF"),
+    "a BMP": lambda: encode_image(build_image(), "BMP"),
     "an SVG": lambda: b'<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///"/></svg>',
     "entities of XML": lambda: b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
     "PostScript": lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
     "a packed file": lambda: gzip.compress(PNG),
 }
 #: Taken, and made anew without what was hidden in it.
-TAKEN: dict[str, Callable[[], bytes]] = {
-    "more pixels than the head says": lambda: png_with(chunk(b"IDAT", packed())),
-    "five megabytes of EXIF": lambda: png_with(
-        chunk(b"eXIf", b"MM\0*\0\0\0\x08" + b"\xff" * 5 * MEBIBYTE)
+ACCEPTED_IMAGES: dict[str, Callable[[], bytes]] = {
+    "more pixels than the head says": lambda: build_png_with_chunks(
+        build_png_chunk(b"IDAT", compress_zeros())
     ),
-    "a hundred colour profiles": lambda: jpeg_with(
+    "five megabytes of EXIF": lambda: build_png_with_chunks(
+        build_png_chunk(b"eXIf", b"MM\0*\0\0\0\x08" + b"\xff" * 5 * MEBIBYTE)
+    ),
+    "a hundred colour profiles": lambda: build_jpeg_with_segments(
         0xE2, *[b"ICC_PROFILE\0" + bytes([n, 255]) + bytes(65_500) for n in range(1, 100)]
     ),
     "an archive behind it": lambda: PNG + b"PK\x03\x04" + bytes(MEBIBYTE),
-    "a program in it": lambda: jpeg_with(0xFE, b"<?php system($_GET[0]); ?><script>"),
+    "a program in it": lambda: build_jpeg_with_segments(
+        0xFE, b"<?php system($_GET[0]); ?><script>"
+    ),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("what", REJECTED_IMAGES)
 def test_a_picture_that_is_larger_than_it_looks_is_refused_before_it_is_opened(what: str) -> None:
     """Forty bytes say fifty thousand by fifty thousand, and ten gigabytes are asked for."""
     reencode(PNG)
-    bomb = REFUSED[what]()
-    assert len(bomb) < LARGEST
-    with Memory() as memory, pytest.raises(ImageError):
+    bomb = REJECTED_IMAGES[what]()
+    assert len(bomb) < MAX_UPLOAD_BYTES
+    with PeakMemory() as memory, pytest.raises(ImageError):
         reencode(bomb)
-    assert memory.grown < 64 * MEBIBYTE
+    assert memory.growth < 64 * MEBIBYTE
 
 
 @pytest.mark.filterwarnings("ignore:Tag data larger than file")
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
-@pytest.mark.parametrize("what", TAKEN)
+@pytest.mark.parametrize("what", ACCEPTED_IMAGES)
 def test_what_hides_in_a_picture_is_neither_unpacked_nor_kept(what: str) -> None:
     """A file that is a picture and something else at once is served later as the something else."""
     reencode(PNG)
-    bomb = TAKEN[what]()
-    with Memory() as memory:
+    bomb = ACCEPTED_IMAGES[what]()
+    with PeakMemory() as memory:
         made = reencode(bomb)
-    assert memory.grown < 64 * MEBIBYTE
+    assert memory.growth < 64 * MEBIBYTE
     assert len(made.content) < 10_000
     with Image.open(io.BytesIO(made.content)) as image:
         assert (image.size, image.info.keys() & {"exif", "icc_profile", "comment"}) == (
@@ -141,43 +158,55 @@ def test_what_hides_in_a_picture_is_neither_unpacked_nor_kept(what: str) -> None
         )
 
 
-async def test_a_bomb_sent_as_a_document_is_refused_by_its_field(world: World) -> None:
+async def test_a_bomb_sent_as_a_document_is_refused_by_its_field(world: Harness) -> None:
     """The same by the way that strangers take."""
-    record, admin = await world.subscriber(), await world.admin()
-    for bomb in (png_of_size(1, MAX_PIXELS), png_of_size(50_000, 50_000)):
-        body = {"document_type": "selfie", "image": data_uri(bomb)}
-        answer = await world.client.post(url_of(record), json=body, auth=admin)
+    record, admin = await world.create_subscriber(), await world.create_admin()
+    for bomb in (build_png_of_size(1, MAX_PIXELS), build_png_of_size(50_000, 50_000)):
+        body = {"document_type": "selfie", "image": build_data_uri(bomb)}
+        answer = await world.client.post(build_url(record), json=body, auth=admin)
         assert list(answer.json()["details"]["fields"]) == ["image"]
 
 
-def filled(start: bytes, piece: bytes, end: bytes = b"") -> bytes:
-    return start + piece * ((LARGEST - len(start) - len(end)) // len(piece)) + end
+def fill_to_limit(start: bytes, piece: bytes, end: bytes = b"") -> bytes:
+    return start + piece * ((MAX_UPLOAD_BYTES - len(start) - len(end)) // len(piece)) + end
 
 
-FORM = {"Content-Type": "multipart/form-data; boundary=b"}
-PART = b"--b\r\nContent-Disposition: form-data; name=%b\r\n\r\n\r\n"
-FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
-    "eight million columns": (lambda: filled(HEADER + b"A-1", b","), {}, 422),
+MULTIPART_HEADERS = {"Content-Type": "multipart/form-data; boundary=b"}
+MULTIPART_PART = b"--b\r\nContent-Disposition: form-data; name=%b\r\n\r\n\r\n"
+REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
+    "eight million columns": (lambda: fill_to_limit(HEADER + b"A-1", b","), {}, 422),
     "two million columns with something in them": (
-        lambda: filled(HEADER + b"A-1", b",ab"),
+        lambda: fill_to_limit(HEADER + b"A-1", b",ab"),
         {},
         422,
     ),
-    "eight million columns in the header": (lambda: filled(b"", b","), {}, 422),
-    "one field": (lambda: filled(HEADER, b"A"), {}, 422),
-    "one field in quotes": (lambda: filled(HEADER + b'"', b"A\n"), {}, 422),
-    "one record of many lines": (lambda: filled(HEADER, b'"\n",'), {}, 422),
-    "blank lines": (lambda: filled(HEADER, b"\n"), {}, 422),
-    "rows of nothing": (lambda: filled(HEADER, b",\n"), {}, 422),
-    "a form of many parts": (lambda: filled(b"", PART % b"x", b"--b--\r\n"), FORM, 400),
-    "a form of many files": (lambda: filled(b"", PART % b"file", b"--b--\r\n"), FORM, 400),
-    "a form of empty parts": (
-        lambda: filled(b"", b"--b\r\nA:\r\n\r\n\r\n", b"--b--\r\n"),
-        FORM,
+    "eight million columns in the header": (lambda: fill_to_limit(b"", b","), {}, 422),
+    "one field": (lambda: fill_to_limit(HEADER, b"A"), {}, 422),
+    "one field in quotes": (lambda: fill_to_limit(HEADER + b'"', b"A\n"), {}, 422),
+    "one record of many lines": (lambda: fill_to_limit(HEADER, b'"\n",'), {}, 422),
+    "blank lines": (lambda: fill_to_limit(HEADER, b"\n"), {}, 422),
+    "rows of nothing": (lambda: fill_to_limit(HEADER, b",\n"), {}, 422),
+    "a form of many parts": (
+        lambda: fill_to_limit(b"", MULTIPART_PART % b"x", b"--b--\r\n"),
+        MULTIPART_HEADERS,
         400,
     ),
-    "a form with one long header": (lambda: filled(b"--b\r\nA: ", b";"), FORM, 400),
-    "a form that never begins": (lambda: filled(b"", b"\r\n--"), FORM, 400),
+    "a form of many files": (
+        lambda: fill_to_limit(b"", MULTIPART_PART % b"file", b"--b--\r\n"),
+        MULTIPART_HEADERS,
+        400,
+    ),
+    "a form of empty parts": (
+        lambda: fill_to_limit(b"", b"--b\r\nA:\r\n\r\n\r\n", b"--b--\r\n"),
+        MULTIPART_HEADERS,
+        400,
+    ),
+    "a form with one long header": (
+        lambda: fill_to_limit(b"--b\r\nA: ", b";"),
+        MULTIPART_HEADERS,
+        400,
+    ),
+    "a form that never begins": (lambda: fill_to_limit(b"", b"\r\n--"), MULTIPART_HEADERS, 400),
     "a packed file": (
         lambda: gzip.compress(HEADER + bytes(MEBIBYTE)),
         {"Content-Encoding": "gzip"},
@@ -187,18 +216,18 @@ FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
 
 
 async def test_a_card_file_needs_little_more_memory_than_it_is_long(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """A reader of CSV makes a list of columns and a reader of forms a list of parts, both many
     times as large as the file."""
-    admin = await world.admin()
-    for what, (written, headers, status) in FILES.items():
+    admin = await world.create_admin()
+    for what, (written, headers, status) in REJECTED_FILES.items():
         body = written()
-        assert len(body) <= LARGEST
-        with Memory() as memory:
-            answer = await client.post(UPLOAD, content=body, headers=headers, auth=admin)
+        assert len(body) <= MAX_UPLOAD_BYTES
+        with PeakMemory() as memory:
+            answer = await client.post(UPLOAD_URL, content=body, headers=headers, auth=admin)
         assert answer.status_code == status, what
-        assert memory.grown < 10 * LARGEST, what
+        assert memory.growth < 10 * MAX_UPLOAD_BYTES, what
     assert await world.services.database.fetchval("SELECT count(*) FROM cards") == 0
 
 
@@ -213,40 +242,40 @@ def test_a_form_is_read_no_further_than_its_hundredth_part(monkeypatch: pytest.M
         begin(self)
 
     monkeypatch.setattr(upload_file._FilePartCollector, "begin_part", counted)
-    written, headers, _ = FILES["a form of empty parts"]
+    written, headers, _ = REJECTED_FILES["a form of empty parts"]
     with pytest.raises(ApiError) as caught:
         upload_file._extract_file(headers["Content-Type"], written())
     assert caught.value.message == "body must not have more than 100 parts"
     assert begun == upload_file.MAX_PARTS + 1
 
 
-async def test_a_packed_body_is_not_unpacked(client: httpx2.AsyncClient, world: World) -> None:
+async def test_a_packed_body_is_not_unpacked(client: httpx2.AsyncClient, world: Harness) -> None:
     """`Content-Encoding` turns a kilobyte into a gigabyte before anybody has counted it."""
     body = gzip.compress(b'{"name": "' + b"a" * 2 * MEBIBYTE + b'"}', 9)
-    assert len(body) < SMALL
+    assert len(body) < SMALL_BODY_BYTES
     for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip"):
-        with Memory() as memory:
+        with PeakMemory() as memory:
             answer = await client.post(
                 "/api/v1/admin/partners",
                 content=body,
                 headers={"Content-Encoding": coding},
-                auth=await world.admin(),
+                auth=await world.create_admin(),
             )
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-        assert memory.grown < 16 * MEBIBYTE
+        assert memory.growth < 16 * MEBIBYTE
 
 
 async def test_many_deep_and_wide_bodies_at_once_leave_nothing_behind(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """Brackets, keys, numbers: each becomes many objects when it is read."""
     wide = b'{"name": "x", "x": [' + b"[]," * 5_000 + b"[]]}"
     keys = b'{"name": "x"' + b"".join(b',"%d":0' % n for n in range(1_800)) + b"}"
     null = b'{"overdraft_limit": null, "name": "\\ud800", "x": [' + b"{}," * 5_000 + b"{}]}"
     deep = b'{"name": "x", "x": ' + b"[" * 8_000 + b"]" * 8_000 + b"}"
-    assert max(map(len, (wide, keys, null, deep))) < SMALL
-    admin = await world.admin()
-    with Memory() as memory:
+    assert max(map(len, (wide, keys, null, deep))) < SMALL_BODY_BYTES
+    admin = await world.create_admin()
+    with PeakMemory() as memory:
         answers = await asyncio.gather(
             *(
                 client.post("/api/v1/admin/partners", content=body, auth=admin)
@@ -255,4 +284,4 @@ async def test_many_deep_and_wide_bodies_at_once_leave_nothing_behind(
             )
         )
     assert [answer.status_code for answer in answers] == [201] * 6 + [422] * 3 + [400] * 3
-    assert memory.grown < 128 * MEBIBYTE
+    assert memory.growth < 128 * MEBIBYTE

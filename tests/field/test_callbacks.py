@@ -10,79 +10,81 @@ from types import SimpleNamespace
 
 import pytest
 
-from field.market import Market
-from journeys.at_once import Request, said
-from journeys.caller import done
-from messenger.journeys.phone import text
-from messenger.journeys.town import Town
-from notifications.receiver import Receiver
-from notifications.stage import only_delivery
+from field.market import TwoGateways
+from harness import PIN
+from journeys.api_caller import require_success
+from journeys.concurrency import SendRequest, count_outcomes
+from messenger.journeys.phone import build_text
+from messenger.journeys.services_driver import ServicesDriver
+from notifications.builders import get_only_delivery
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate.clock import system_clock
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.notifications.webhooks import sender
 from tapgate.notifications.webhooks.model import RETRY_DELAYS_SECONDS
 from tapgate.notifications.webhooks.worker import WebhookWorker
-from world import PIN
 
 
-async def test_one_reference_with_two_amounts_at_once_pays_one_of_them(market: Market) -> None:
+async def test_one_reference_with_two_amounts_at_once_pays_one_of_them(market: TwoGateways) -> None:
     """A partner corrects an amount and sends both under one reference."""
-    bank, aminata = await market.bank("1000"), await market.customer()
+    bank, aminata = await market.create_bank("1000"), await market.create_customer()
 
-    def tell(amount: str) -> Request:
-        return lambda line: bank.over(line).tell(amount, aminata, "INV-1")
+    def tell(amount: str) -> SendRequest:
+        return lambda line: bank.with_client(line).send_webhook(amount, aminata, "INV-1")
 
-    def order(amount: str) -> Request:
-        return lambda line: bank.over(line).top_up(amount, aminata, "INV-1")
+    def order(amount: str) -> SendRequest:
+        return lambda line: bank.with_client(line).top_up(amount, aminata, "INV-1")
 
-    answers = await market.at_once(*[tell("40"), tell("50"), order("50"), order("40")] * 4)
-    assert said(answers) == {200: 8, (409, "DUPLICATE_REFERENCE"): 8}
-    (paid,) = {done(answer)["amount"] for answer in answers if answer.is_success}
-    assert await aminata.balance() == paid.removesuffix(" SLE")
+    answers = await market.run_concurrently(*[tell("40"), tell("50"), order("50"), order("40")] * 4)
+    assert count_outcomes(answers) == {200: 8, (409, "DUPLICATE_REFERENCE"): 8}
+    (paid,) = {require_success(answer)["amount"] for answer in answers if answer.is_success}
+    assert await aminata.get_balance() == paid.removesuffix(" SLE")
 
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_webhooks_doubled_and_out_of_order_pay_each_reference_once(
-    market: Market, seed: int
+    market: TwoGateways, seed: int
 ) -> None:
     """The last comes first, some come three times, and some at two processes at once."""
-    bank, aminata = await market.bank("1000"), await market.customer()
+    bank, aminata = await market.create_bank("1000"), await market.create_customer()
 
-    def tell(number: int) -> Request:
-        return lambda line: bank.over(line).tell(f"{number}", aminata, f"INV-{number}")
+    def tell(number: int) -> SendRequest:
+        return lambda line: bank.with_client(line).send_webhook(
+            f"{number}", aminata, f"INV-{number}"
+        )
 
     deliveries = [number for number in range(1, 11) for _ in range(3)]
     random.Random(seed).shuffle(deliveries)
-    answers = await market.at_once(*map(tell, deliveries))
-    assert said(answers) == {200: 30}
+    answers = await market.run_concurrently(*map(tell, deliveries))
+    assert count_outcomes(answers) == {200: 30}
     assert Counter(Counter(one.json()["transaction_id"] for one in answers).values()) == {3: 10}
-    assert await aminata.balance() == "55.00"
+    assert await aminata.get_balance() == "55.00"
 
 
-class Told:
+class WebhookDriver:
     """Somebody who listens to payments, and a courier that goes by a clock of ours."""
 
-    def __init__(self, market: Market, receiver: Receiver) -> None:
-        self.market = market
+    def __init__(self, market: TwoGateways, receiver: WebhookReceiver) -> None:
+        self.gateways = market
         self.receiver = receiver
-        self._later = timedelta(0)
+        self._clock_offset = timedelta(0)
         self.services = dataclasses.replace(
-            market.world.services, clock=lambda: system_clock() + self._later
+            market.harness.services, clock=lambda: system_clock() + self._clock_offset
         )
 
-    async def listen(self, path: str = "") -> str:
+    async def subscribe(self, path: str = "") -> str:
         """To payments of somebody who has money already; the endpoint's id."""
         self._payer, self._merchant = (
-            await self.market.customer("100"),
-            await self.market.merchant(),
+            await self.gateways.create_customer("100"),
+            await self.gateways.create_merchant(),
         )
         url, events = self.receiver.url + path, ["transaction.completed"]
-        answer = await self.market.ada.post("admin/webhook-endpoints", url=url, events=events)
-        return str(done(answer)["id"])
+        answer = await self.gateways.admin.post("admin/webhook-endpoints", url=url, events=events)
+        return str(require_success(answer)["id"])
 
     async def pay(self) -> str:
         paid = await self._merchant.server.pay("10", self._payer.card)
-        return str(done(paid)["transaction_id"])
+        return str(require_success(paid)["transaction_id"])
 
     async def deliver(self) -> None:
         """What is due by now, by two processes at once."""
@@ -90,40 +92,44 @@ class Told:
         await asyncio.gather(*(courier.start_due_attempts() for courier in couriers))
         await asyncio.gather(*(courier.wait_until_idle() for courier in couriers))
 
-    def wait(self, **time: float) -> None:
-        self._later += timedelta(**time)
+    def advance_clock(self, **time: float) -> None:
+        self._clock_offset += timedelta(**time)
 
 
 @pytest.fixture
-async def told(market: Market, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
+async def told(
+    market: TwoGateways, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[WebhookDriver]:
     for patience in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
         monkeypatch.setattr(sender, patience, 60.0)  # each try is counted, on a busy machine too
-    receiver = Receiver()
-    async with receiver.listening():
-        yield Told(market, receiver)
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        yield WebhookDriver(market, receiver)
 
 
-async def test_an_event_whose_answer_is_lost_comes_again_as_the_same_event(told: Told) -> None:
+async def test_an_event_whose_answer_is_lost_comes_again_as_the_same_event(
+    told: WebhookDriver,
+) -> None:
     """Delivered again as a new event, it is booked twice by who receives it."""
-    await told.listen()
+    await told.subscribe()
     paid = await told.pay()
     # Hung up without an answer, then an error, then taken.
-    told.receiver.answers = [b"", b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"]
+    told.receiver.responses = [b"", b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"]
     for _ in range(4):
         await told.deliver()
-        told.wait(hours=1)
+        told.advance_clock(hours=1)
     assert len(told.receiver.received) == 3
     assert {one.content["data"]["id"] for one in told.receiver.received} == {paid}
     assert len({(one.id, one.body) for one in told.receiver.received}) == 1
-    row = await only_delivery(told.services)
+    row = await get_only_delivery(told.services)
     assert (row["status"], row["attempts"]) == ("delivered", 3)
 
 
 async def test_an_answer_after_the_time_out_makes_no_second_event(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told: WebhookDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was booked, the 200 came too late, and it comes again under another name."""
-    await told.listen("/slow")
+    await told.subscribe("/slow")
     await told.pay()
     waits: list[asyncio.Timeout] = []
 
@@ -140,48 +146,48 @@ async def test_an_answer_after_the_time_out_makes_no_second_event(
         (patience,) = waits
         patience.reschedule(asyncio.get_running_loop().time())  # it is over
         await delivering
-    told.receiver.hurry.set()
-    told.wait(hours=1)
+    told.receiver.release_slow.set()
+    told.advance_clock(hours=1)
     await told.deliver()
     first, second = told.receiver.received
     assert (first.id, first.body) == (second.id, second.body)
-    assert (await only_delivery(told.services))["status"] == "delivered"
+    assert (await get_only_delivery(told.services))["status"] == "delivered"
 
 
 async def test_a_receiver_that_is_down_for_days_gets_the_same_event_when_it_is_back(
-    told: Told,
+    told: WebhookDriver,
 ) -> None:
     """Given up in silence, or sent anew by hand under a new id."""
-    endpoint = await told.listen()
+    endpoint = await told.subscribe()
     await told.pay()
-    told.receiver.status(*[503] * 10)
+    told.receiver.enqueue_statuses(*[503] * 10)
     for pause in (*RETRY_DELAYS_SECONDS, 0):
         await told.deliver()
-        told.wait(seconds=1.1 * pause)
+        told.advance_clock(seconds=1.1 * pause)
     assert len(told.receiver.received) == 10
-    assert (await only_delivery(told.services))["status"] == "failed"
-    (failed,) = await told.market.ada.everything(f"admin/webhook-endpoints/{endpoint}/deliveries")
+    assert (await get_only_delivery(told.services))["status"] == "failed"
+    (failed,) = await told.gateways.admin.list_all(f"admin/webhook-endpoints/{endpoint}/deliveries")
     again = f"admin/webhook-endpoints/{endpoint}/deliveries/{failed['id']}/redeliver"
-    done(await told.market.ada.post(again))
-    told.wait(seconds=1)
+    require_success(await told.gateways.admin.post(again))
+    told.advance_clock(seconds=1)
     await told.deliver()
-    assert (await only_delivery(told.services))["status"] == "delivered"
+    assert (await get_only_delivery(told.services))["status"] == "delivered"
     assert len({(one.id, one.body) for one in told.receiver.received}) == 1
 
 
 async def test_a_chat_delivered_twice_to_two_processes_pays_once(
-    market: Market, database_url: str
+    market: TwoGateways, database_url: str
 ) -> None:
     """The provider delivers every message twice, and the form with the PIN is sent twice too."""
-    aminata, mohamed = await market.customer("100"), await market.customer()
-    town = Town(market.world, database_url)
-    async with town.messenger() as one, town.messenger() as other:
-        phone, twin = one.phone(aminata.phone), other.phone(aminata.phone)
+    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
+    town = ServicesDriver(market.harness, database_url)
+    async with town.run_messenger() as one, town.run_messenger() as other:
+        phone, twin = one.create_phone(aminata.phone), other.create_phone(aminata.phone)
         for words in (f"send 10 to {mohamed.card}", "yes"):
-            message = phone.message(text(words))
+            message = phone.build_message(build_text(words))
             await asyncio.gather(*(each.deliver(message) for each in (phone, twin, phone)))
-            await phone.handled()
-        await asyncio.gather(*(each.fill_in({"pin": PIN}) for each in (phone, twin) * 3))
-        await phone.handled()
-    assert len(await town.transfers(aminata.id)) == 1
-    assert [await aminata.balance(), await mohamed.balance()] == ["89.85", "10.00"]
+            await phone.wait_until_handled()
+        await asyncio.gather(*(each.submit_form({"pin": PIN}) for each in (phone, twin) * 3))
+        await phone.wait_until_handled()
+    assert len(await town.list_transfers(aminata.id)) == 1
+    assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]

@@ -10,12 +10,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from audit.stage import seals
-from field.market import Market
+from audit.builders import assert_seals
+from field.market import TwoGateways
 from field.two_ledgers import TwoLedgers
-from journeys.caller import done
-from ledger.books import Clock, require_sound
-from ledger.orders import refund
+from harness import Harness
+from journeys.api_caller import require_success
+from ledger.builders import FakeClock, require_balanced_books
+from ledger.command_builders import build_refund
 from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.clock import get_platform_day, system_clock
@@ -25,13 +26,12 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.store.database import Database
-from world import World
 
-LIMIT = 100
+DAILY_LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)
 
 #: Zone, a moment in the day before, and how many hours the day after it has.
-CHANGEOVERS = [
+DST_CHANGES = [
     ("Europe/London", datetime(2026, 3, 28, 12, tzinfo=UTC), 23),
     ("Europe/London", datetime(2026, 10, 24, 12, tzinfo=UTC), 25),
     ("America/New_York", datetime(2026, 3, 7, 17, tzinfo=UTC), 23),
@@ -43,35 +43,35 @@ CHANGEOVERS = [
 ]
 
 
-@pytest.mark.parametrize(("zone", "start", "hours"), CHANGEOVERS)
+@pytest.mark.parametrize(("zone", "start", "hours"), DST_CHANGES)
 async def test_the_limit_of_a_day_resets_once_at_local_midnight_when_clocks_change(
     database_url: str, database: Database, zone: str, start: datetime, hours: float
 ) -> None:
     """A day of 23 or 25 hours is taken for one of 24: the limit resets an hour off, or twice."""
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
-        await ledgers.give_limits(daily_limit=LIMIT)
-        sender, receiver = await ledgers.pair(100_00)
+        await ledgers.set_limits(daily_limit=DAILY_LIMIT)
+        sender, receiver = await ledgers.create_pair(100_00)
         at, spent = start, Counter[date]()
         resets: list[datetime] = []
         while at < start + timedelta(days=2, hours=14):
-            books = ledgers.both[len(resets) % 2]
-            books.clock.moment = at
-            outcome = await ledgers.spend(books, sender, receiver, LIMIT)
+            books = ledgers.ledgers[len(resets) % 2]
+            books.clock.now = at
+            outcome = await ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
-                spent[get_platform_day(at, ZoneInfo(zone))] += LIMIT
+                spent[get_platform_day(at, ZoneInfo(zone))] += DAILY_LIMIT
                 resets.append(at)
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
             at += HALF_AN_HOUR
     # Once each day, at the first half hour of it, and never anything else.
-    assert set(spent.values()) == {LIMIT}
-    assert all(_is_first_of_its_day(moment, zone) for moment in resets[1:])
+    assert set(spent.values()) == {DAILY_LIMIT}
+    assert all(_is_first_of_day(moment, zone) for moment in resets[1:])
     assert len(resets) >= 3
     assert resets[2] - resets[1] == timedelta(hours=hours)
-    await require_sound(database)
+    await require_balanced_books(database)
 
 
-def _is_first_of_its_day(moment: datetime, zone: str) -> bool:
+def _is_first_of_day(moment: datetime, zone: str) -> bool:
     here = ZoneInfo(zone)
     return get_platform_day(moment - HALF_AN_HOUR, here) < get_platform_day(moment, here)
 
@@ -85,17 +85,17 @@ async def test_a_midnight_that_is_struck_twice_resets_the_limit_once(
     assert get_platform_day(struck, ZoneInfo(zone)) == date(2006, 10, 29)
     assert get_platform_day(struck + minute, ZoneInfo(zone)) == date(2006, 10, 28)
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
-        await ledgers.give_limits(daily_limit=LIMIT)
-        sender, receiver = await ledgers.pair(100_00)
+        await ledgers.set_limits(daily_limit=DAILY_LIMIT)
+        sender, receiver = await ledgers.create_pair(100_00)
         accepted = []
         for number in range(-5, 70):
-            books = ledgers.both[number % 2]
-            books.clock.moment = struck + number * minute
-            outcome = await ledgers.spend(books, sender, receiver, LIMIT)
+            books = ledgers.ledgers[number % 2]
+            books.clock.now = struck + number * minute
+            outcome = await ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)
             if outcome.code is None:
                 accepted.append(number)
     assert accepted == [-5, 0]
-    await require_sound(database)
+    await require_balanced_books(database)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,15 @@ async def test_the_limit_of_a_month_ends_with_its_last_day(
     two_ledgers: TwoLedgers, last: datetime, first: datetime
 ) -> None:
     """A month is taken for thirty days; the leap day belongs to neither; a year ends between."""
-    await two_ledgers.give_limits(daily_limit=LIMIT, monthly_limit=2 * LIMIT)
-    sender, receiver = await two_ledgers.pair(100_00)
-    both = two_ledgers.both
+    await two_ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=2 * DAILY_LIMIT)
+    sender, receiver = await two_ledgers.create_pair(100_00)
+    both = two_ledgers.ledgers
 
     async def spend(at: datetime, process: int) -> Code | None:
-        both[process].clock.moment = at
-        return (await two_ledgers.spend(both[process], sender, receiver, LIMIT)).code
+        both[process].clock.now = at
+        return (
+            await two_ledgers.submit_transfer(both[process], sender, receiver, DAILY_LIMIT)
+        ).code
 
     assert await spend(last - timedelta(days=1), 0) is None
     assert await spend(last, 1) is None
@@ -133,15 +135,16 @@ async def test_two_clocks_around_midnight_do_not_give_one_day_two_limits(
     two_ledgers: TwoLedgers,
 ) -> None:
     """One process is a second behind: today's limit there, tomorrow's here, today's again there."""
-    await two_ledgers.give_limits(daily_limit=LIMIT)
-    sender, receiver = await two_ledgers.pair(100_00)
+    await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
+    sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    two_ledgers.first.clock.moment = midnight + timedelta(seconds=1)
-    two_ledgers.second.clock.moment = midnight - timedelta(seconds=1)
+    two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
+    two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
     # The new day has begun, at one of them.
-    assert (await two_ledgers.spend(two_ledgers.first, sender, receiver, 10)).code is None
+    assert (await two_ledgers.submit_transfer(two_ledgers.first, sender, receiver, 10)).code is None
     late = [
-        (await two_ledgers.spend(two_ledgers.second, sender, receiver, 30)).code for _ in range(5)
+        (await two_ledgers.submit_transfer(two_ledgers.second, sender, receiver, 30)).code
+        for _ in range(5)
     ]
     assert late == [None] * 3 + [Code.DAILY_LIMIT_EXCEEDED] * 2
 
@@ -150,21 +153,21 @@ async def test_two_clocks_around_midnight_at_once_give_two_days_two_limits_and_n
     two_ledgers: TwoLedgers,
 ) -> None:
     """The same with many at once, of which nobody knows who is first."""
-    await two_ledgers.give_limits(daily_limit=LIMIT)
-    sender, receiver = await two_ledgers.pair(100_00)
+    await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
+    sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    two_ledgers.first.clock.moment = midnight + timedelta(seconds=1)
-    two_ledgers.second.clock.moment = midnight - timedelta(seconds=1)
-    codes = await two_ledgers.spend_at_once(sender, receiver, 10, times=60)
+    two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
+    two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
+    codes = await two_ledgers.submit_concurrently(sender, receiver, 10, times=60)
     # Whoever came first: never more than what two days allow, and the new day at most once.
     assert 10 <= codes[None] <= 20
     by_day = await two_ledgers.first.database.fetch(
         """SELECT usage_day, sum(amount)::bigint AS spent FROM transactions
            WHERE usage_day IS NOT NULL AND status = 'completed' GROUP BY 1 ORDER BY 1"""
     )
-    assert all(row["spent"] <= LIMIT for row in by_day)
-    for books in two_ledgers.both:
-        code = (await two_ledgers.spend(books, sender, receiver, LIMIT)).code
+    assert all(row["spent"] <= DAILY_LIMIT for row in by_day)
+    for books in two_ledgers.ledgers:
+        code = (await two_ledgers.submit_transfer(books, sender, receiver, DAILY_LIMIT)).code
         assert code == Code.DAILY_LIMIT_EXCEEDED
 
 
@@ -172,7 +175,7 @@ steps = st.lists(
     st.tuples(
         st.integers(0, 1),
         st.sampled_from([0, 0, 0, 0, 0, -86_400, -3_600, -1, 1, 3_600, 86_400, 35 * 86_400]),
-        st.sampled_from([1, 30, 50, 60, LIMIT]),
+        st.sampled_from([1, 30, 50, 60, DAILY_LIMIT]),
         st.sampled_from([False, False, False, True]),
     ),
     min_size=12,
@@ -189,20 +192,23 @@ async def test_however_clocks_jump_no_day_has_two_limits(
 ) -> None:
     """Back an hour, back a day, forward, at one process or the other, with refunds in between."""
     ledgers = two_ledgers
-    await ledgers.give_limits(daily_limit=LIMIT, monthly_limit=3 * LIMIT)
+    await ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=3 * DAILY_LIMIT)
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
-    for books in ledgers.both:
-        books.clock.moment = start
-    payer, merchant = await ledgers.first.subscriber(100_00), await ledgers.first.processor(50_00)
+    for books in ledgers.ledgers:
+        books.clock.now = start
+    payer, merchant = (
+        await ledgers.first.create_subscriber(100_00),
+        await ledgers.first.create_processor(50_00),
+    )
     days, months, paid = {start.date()}, {(2026, 3)}, []
     for process, jump, amount, gives_back in plan:
-        books = ledgers.both[process]
-        books.clock.moment += timedelta(seconds=jump)
-        today = books.clock.moment.date()
+        books = ledgers.ledgers[process]
+        books.clock.now += timedelta(seconds=jump)
+        today = books.clock.now.date()
         days.add(today)
         months.add((today.year, today.month))
         if gives_back and paid:
-            await books.submit(refund(merchant, paid.pop(), None))
+            await books.submit(build_refund(merchant, paid.pop(), None))
             continue
         order = commands.Command(
             type=chart.POS_PAYMENT,
@@ -227,62 +233,62 @@ async def test_however_clocks_jump_no_day_has_two_limits(
     # No day and no month that no clock ever showed, and in none more than its limit.
     assert set(by_day) <= days
     assert set(by_month) <= months
-    assert all(spent <= LIMIT for spent in by_day.values())
-    assert all(spent <= 3 * LIMIT for spent in by_month.values())
+    assert all(spent <= DAILY_LIMIT for spent in by_day.values())
+    assert all(spent <= 3 * DAILY_LIMIT for spent in by_month.values())
 
 
 async def test_no_id_is_made_twice_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
     """Identifiers made of the time are made twice, or run on from a time that is over."""
-    sender, receiver = await two_ledgers.pair(100_00)
+    sender, receiver = await two_ledgers.create_pair(100_00)
     made: list[int] = []
     for jump in (0, 1, -3_600, 0, -86_400, 10, -1, 86_400, 3_589, 0):
-        two_ledgers.move(seconds=jump)
+        two_ledgers.advance_clocks(seconds=jump)
         now = two_ledgers.first.clock()
-        for books in two_ledgers.both * 2:
-            outcome = await two_ledgers.spend(books, sender, receiver, 1)
+        for books in two_ledgers.ledgers * 2:
+            outcome = await two_ledgers.submit_transfer(books, sender, receiver, 1)
             made.append(outcome.require_accepted().transaction_id)
             assert ids.first_id_at(now) <= made[-1] < ids.first_id_at(now + timedelta(minutes=30))
     assert len(set(made)) == len(made)
-    assert [books.ledger.batch_stats.retries for books in two_ledgers.both] == [0, 0]
+    assert [books.ledger.batch_stats.retries for books in two_ledgers.ledgers] == [0, 0]
 
 
 async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day(
     settings: Settings, database_url: str, database: Database
 ) -> None:
     """Lists look for a day's identifiers, and those run on from a time that is over."""
-    clock = Clock(system_clock())
+    clock = FakeClock(system_clock())
     async with open_services(settings, database_url, clock=clock) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
-            market = await Market.open(World(services, line), line, line)
-            aminata, mohamed = await market.customer("100"), await market.customer()
-            done(await aminata.send("1", mohamed))
+            market = await TwoGateways.open(Harness(services, line), line, line)
+            aminata, mohamed = await market.create_customer("100"), await market.create_customer()
+            require_success(await aminata.send_money("1", mohamed))
             for days in (3, 2, 1):
-                clock.moment -= timedelta(days=days)
-                paid = done(await aminata.send("2", mohamed))["transaction_id"]
+                clock.now -= timedelta(days=days)
+                paid = require_success(await aminata.send_money("2", mohamed))["transaction_id"]
                 day = clock().date().isoformat()
-                listed = await market.app.history(aminata.id, **{"from": day, "to": day})
+                listed = await market.app.list_transactions(aminata.id, **{"from": day, "to": day})
                 assert [one["id"] for one in listed] == [paid]
-    await require_sound(database)
+    await require_balanced_books(database)
 
 
-async def test_the_audit_chain_is_whole_when_the_clock_goes_back(market: Market) -> None:
+async def test_the_audit_chain_is_whole_when_the_clock_goes_back(market: TwoGateways) -> None:
     """The chain is in the order of the time, and an entry of an earlier hour breaks it."""
-    services = market.world.services
+    services = market.harness.services
     now = services.clock()
-    merchant = await market.merchant()
+    merchant = await market.create_merchant()
     for jump in (timedelta(0), timedelta(hours=-1), timedelta(days=-1), timedelta(hours=2)):
         other = dataclasses.replace(services, clock=lambda jump=jump: now + jump)
         transport = httpx2.ASGITransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://g") as line:
-            ada = market.ada.over(line)
-            done(await ada.post(f"processors/{merchant.id}/suspend", reason="audit"))
-            done(await ada.post(f"processors/{merchant.id}/activate"))
+            ada = market.admin.with_client(line)
+            require_success(await ada.post(f"processors/{merchant.id}/suspend", reason="audit"))
+            require_success(await ada.post(f"processors/{merchant.id}/activate"))
     unsealed = await services.database.fetchval("SELECT count(*) FROM audit_entries")
-    await seals(Sealer(services.database), unsealed)
-    found = done(await market.ada.get("audit/verify"))
+    await assert_seals(Sealer(services.database), unsealed)
+    found = require_success(await market.admin.get("audit/verify"))
     assert found["valid"]
     assert found["unsealed"] == 0
     times = await services.database.fetch("SELECT occurred_at FROM audit_entries ORDER BY sequence")
@@ -293,14 +299,14 @@ async def test_a_clock_far_ahead_costs_no_money_and_gives_no_allowance(
     two_ledgers: TwoLedgers,
 ) -> None:
     """For a moment one process is in another year; each of its days brings a limit of its own."""
-    await two_ledgers.give_limits(daily_limit=LIMIT)
-    sender, receiver = await two_ledgers.pair(100_00)
-    ahead, right = two_ledgers.both
-    ahead.clock.moment += timedelta(days=700)
-    assert (await two_ledgers.spend(ahead, sender, receiver, LIMIT)).code is None
+    await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
+    sender, receiver = await two_ledgers.create_pair(100_00)
+    ahead, right = two_ledgers.ledgers
+    ahead.clock.now += timedelta(days=700)
+    assert (await two_ledgers.submit_transfer(ahead, sender, receiver, DAILY_LIMIT)).code is None
     for _ in range(3):
-        code = (await two_ledgers.spend(right, sender, receiver, 1)).code
+        code = (await two_ledgers.submit_transfer(right, sender, receiver, 1)).code
         assert code == Code.DAILY_LIMIT_EXCEEDED
-        right.clock.moment += timedelta(days=1)
-    assert await right.balance(receiver) == LIMIT
+        right.clock.now += timedelta(days=1)
+    assert await right.get_balance(receiver) == DAILY_LIMIT
     assert ids.encode(ids.TRANSACTION, right.new_id()) < ids.encode(ids.TRANSACTION, ahead.new_id())

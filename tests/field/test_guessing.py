@@ -10,16 +10,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from agents.stage import AGENT_PIN, new_agent, new_sub_agent
-from pos.stage import PAY, VERIFY, Shop, request_id
+from agents.builders import AGENT_PIN, create_agent, create_sub_agent
+from harness import PIN, WRONG_PIN, Harness
+from pos.builders import PAY_URL, VERIFY_URL, PosDriver, new_request_id
 from tapgate.credentials import login_failures
 from tapgate.credentials.passwords import Passwords
-from world import PIN, WRONG_PIN, World
 
-API = "/api/v1"
-LOGIN = f"{API}/admin/login"
+API_PREFIX = "/api/v1"
+LOGIN_URL = f"{API_PREFIX}/admin/login"
 Clients = Sequence[httpx2.AsyncClient]
-Try = Callable[[httpx2.AsyncClient, str], Awaitable[httpx2.Response]]
+TryPin = Callable[[httpx2.AsyncClient, str], Awaitable[httpx2.Response]]
 
 
 @pytest.fixture
@@ -27,38 +27,38 @@ def clients(client: httpx2.AsyncClient, other_client: httpx2.AsyncClient) -> Cli
     return client, other_client
 
 
-def codes(answers: Sequence[httpx2.Response]) -> Counter[str]:
+def count_codes(answers: Sequence[httpx2.Response]) -> Counter[str]:
     return Counter(answer.json().get("code", "none") for answer in answers)
 
 
-async def every_way(world: World) -> tuple[dict[str, Any], dict[str, Try]]:
+async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
     """A subscriber, and every way to try the PIN."""
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     holder, card = shop.customer, shop.card
-    friend = await world.subscriber()
-    agent = await new_agent(world, balance="100")
-    blank = await world.card(holder["id"])
-    admin = await world.admin()
-    user = f"{API}/subscribers/{holder['id']}"
+    friend = await world.create_subscriber()
+    agent = await create_agent(world, balance="100")
+    blank = await world.create_card(holder["id"])
+    admin = await world.create_admin()
+    user = f"{API_PREFIX}/subscribers/{holder['id']}"
 
-    def way(url: str, auth: Any, name: str, **fields: Any) -> Try:
+    def way(url: str, auth: Any, name: str, **fields: Any) -> TryPin:
         async def attempt(client: httpx2.AsyncClient, pin: str) -> httpx2.Response:
-            named = {"request_id": request_id()} if url == PAY else {}
+            named = {"request_id": new_request_id()} if url == PAY_URL else {}
             return await client.post(url, json={**fields, **named, name: pin}, auth=auth)
 
         return attempt
 
     amount = {"amount": "1"}
     day = f"{world.services.clock():%Y-%m-%d}"
-    friends_card = await world.card(friend["id"])
+    friends_card = await world.create_card(friend["id"])
     ways = {
         "verify": way(f"{user}/verify-pin", admin, "pin"),
         "change": way(f"{user}/change-pin", admin, "old_pin", new_pin="8305"),
         "link": way(
-            f"{API}/cards/link", admin, "pin", subscriber_id=holder["id"], card_serial=blank
+            f"{API_PREFIX}/cards/link", admin, "pin", subscriber_id=holder["id"], card_serial=blank
         ),
         "child": way(
-            f"{API}/cards/child",
+            f"{API_PREFIX}/cards/child",
             admin,
             "parent_pin",
             parent_subscriber_id=holder["id"],
@@ -67,34 +67,34 @@ async def every_way(world: World) -> tuple[dict[str, Any], dict[str, Try]]:
             daily_limit="1",
             child_name="Isatu",
         ),
-        "till": way(VERIFY, shop.till, "pin", card_serial=card),
-        "pay": way(PAY, shop.till, "pin", card_serial=card, **amount),
+        "till": way(VERIFY_URL, shop.merchant_auth, "pin", card_serial=card),
+        "pay": way(PAY_URL, shop.merchant_auth, "pin", card_serial=card, **amount),
         "send": way(
-            f"{API}/wallet/transfer-p2p",
-            world.service(),
+            f"{API_PREFIX}/wallet/transfer-p2p",
+            world.get_service_auth(),
             "pin",
             sender_id=holder["id"],
             recipient_card_serial=friends_card,
             **amount,
         ),
         "transfer": way(
-            f"{API}/wallet/transfer",
-            await world.api_key("payments:write"),
+            f"{API_PREFIX}/wallet/transfer",
+            await world.create_api_key("payments:write"),
             "pin",
             from_account_id=holder["account_id"],
             to_account_id=friend["account_id"],
             **amount,
         ),
         "statement": way(
-            f"{API}/wallet/account-statement",
-            world.service(),
+            f"{API_PREFIX}/wallet/account-statement",
+            world.get_service_auth(),
             "pin",
             subscriber_id=holder["id"],
             from_date=day,
             to_date=day,
         ),
         "cash-out": way(
-            f"{API}/agents/cashout",
+            f"{API_PREFIX}/agents/cashout",
             admin,
             "pin",
             agent_id=agent["id"],
@@ -107,29 +107,29 @@ async def every_way(world: World) -> tuple[dict[str, Any], dict[str, Try]]:
 
 
 async def test_all_ways_to_try_a_pin_together_give_three_tries(
-    world: World, clients: Clients
+    world: Harness, clients: Clients
 ) -> None:
     """A counter for each way in, or one that is read before it is written, gives an attacker three
     tries per way and as many as fit into a moment."""
-    holder, ways = await every_way(world)
+    holder, ways = await build_pin_attempts(world)
     answers = await asyncio.gather(
         *(way(one, WRONG_PIN) for _ in range(2) for way in ways.values() for one in clients)
     )
-    assert codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
+    assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
     # The right one is not let in by any of them, nor by being right somewhere else.
     answers = await asyncio.gather(*(way(one, PIN) for way in ways.values() for one in clients))
-    assert codes(answers) == {"ACCOUNT_LOCKED": 2 * len(ways)}
-    user = f"{API}/subscribers/{holder['id']}"
-    record = (await world.client.get(user, auth=world.service())).json()
+    assert count_codes(answers) == {"ACCOUNT_LOCKED": 2 * len(ways)}
+    user = f"{API_PREFIX}/subscribers/{holder['id']}"
+    record = (await world.client.get(user, auth=world.get_service_auth())).json()
     assert (record["balance"], record["cards_count"]) == ("1000.00", 2)
 
 
 async def test_a_right_pin_among_many_wrong_ones_does_not_buy_more_tries(
-    world: World, clients: Clients
+    world: Harness, clients: Clients
 ) -> None:
     """Only a right PIN sets the count back, and whoever has that need not guess: but tries that
     wait for each other must not all be judged by the count of before."""
-    _, ways = await every_way(world)
+    _, ways = await build_pin_attempts(world)
     pins = [WRONG_PIN] * 5 + [PIN] + [WRONG_PIN] * 14
     answers = await asyncio.gather(
         *(
@@ -137,18 +137,18 @@ async def test_a_right_pin_among_many_wrong_ones_does_not_buy_more_tries(
             for one, pin in zip(itertools.cycle(clients), pins, strict=False)
         )
     )
-    told = codes(answers)
+    told = count_codes(answers)
     assert told["INVALID_PIN"] <= 5  # two before the right one, three after it
     assert told["ACCOUNT_LOCKED"] >= 14
 
 
-async def test_the_lock_of_one_is_not_opened_by_another(world: World) -> None:
+async def test_the_lock_of_one_is_not_opened_by_another(world: Harness) -> None:
     """A card of one's own, a child's card, another subscriber at the same till: each has its own
     count, and success with one says nothing about another."""
-    shop, stranger = await Shop.open(world), await Shop.open(world)
-    user = f"{API}/subscribers/{shop.customer['id']}"
+    shop, stranger = await PosDriver.create(world), await PosDriver.create(world)
+    user = f"{API_PREFIX}/subscribers/{shop.customer['id']}"
     child_pin = "8305"
-    (blank,) = await unlinked(world, 1)
+    (blank,) = await create_unlinked_cards(world, 1)
     child = {
         "parent_subscriber_id": shop.customer["id"],
         "card_serial": blank,
@@ -157,43 +157,48 @@ async def test_the_lock_of_one_is_not_opened_by_another(world: World) -> None:
         "daily_limit": "100",
         "child_name": "Isatu",
     }
-    answer = await world.client.post(f"{API}/cards/child", json=child, auth=await world.admin())
+    answer = await world.client.post(
+        f"{API_PREFIX}/cards/child", json=child, auth=await world.create_admin()
+    )
     assert answer.status_code == 201, answer.text
 
     async def at_the_till(serial: str, pin: str) -> httpx2.Response:
         body = {"card_serial": serial, "pin": pin}
-        return await world.client.post(VERIFY, json=body, auth=shop.till)
+        return await world.client.post(VERIFY_URL, json=body, auth=shop.merchant_auth)
 
     for _ in range(3):
         await at_the_till(shop.card, WRONG_PIN)
     for _ in range(2):
         assert (await at_the_till(stranger.card, PIN)).is_success
         assert (await at_the_till(blank, child_pin)).is_success
-        assert codes([await at_the_till(shop.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
-    answer = await world.client.get(user, auth=world.service())
+        assert count_codes([await at_the_till(shop.card, PIN)]) == {"ACCOUNT_LOCKED": 1}
+    answer = await world.client.get(user, auth=world.get_service_auth())
     assert answer.json()["pin_locked_until"] is not None
 
 
-async def unlinked(world: World, count: int) -> list[str]:
+async def create_unlinked_cards(world: Harness, count: int) -> list[str]:
     serials = [f"NEW-{number}" for number in range(count)]
     file = "Serial No.,MAC Address\n" + "".join(f"{serial},\n" for serial in serials)
     answer = await world.client.post(
-        f"{API}/cards/upload-csv",
+        f"{API_PREFIX}/cards/upload-csv",
         content=file,
         headers={"Content-Type": "text/csv"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
     assert answer.json()["created"] == count, answer.text
     return serials
 
 
 async def test_all_ways_to_try_an_agents_pin_together_give_three_tries(
-    world: World, clients: Clients
+    world: Harness, clients: Clients
 ) -> None:
     """An agent's PIN moves other people's cash."""
-    agent, customer = await new_agent(world, balance="100"), await world.subscriber(balance="50")
-    below = await new_sub_agent(world, agent)
-    admin = await world.admin()
+    agent, customer = (
+        await create_agent(world, balance="100"),
+        await world.create_subscriber(balance="50"),
+    )
+    below = await create_sub_agent(world, agent)
+    admin = await world.create_admin()
     cash = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "1"}
     orders: dict[str, dict[str, str]] = {
         "cashin": {**cash, "agent_pin": WRONG_PIN},
@@ -208,23 +213,23 @@ async def test_all_ways_to_try_an_agents_pin_together_give_three_tries(
     }
     answers = await asyncio.gather(
         *(
-            one.post(f"{API}/agents/{path}", json=body, auth=admin)
+            one.post(f"{API_PREFIX}/agents/{path}", json=body, auth=admin)
             for path, body in orders.items()
             for one in clients
             for _ in range(3)
         )
     )
-    assert codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 21}
+    assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 21}
 
 
 async def test_one_time_codes_for_restricted_records_are_tried_three_times(
-    world: World, clients: Clients
+    world: Harness, clients: Clients
 ) -> None:
     """A million codes are few where tries at once are not counted."""
-    holder, admin = await world.restricted_subscriber(), await world.admin("S")
-    url = f"{API}/subscribers/{holder['id']}/restricted-access"
+    holder, admin = await world.create_restricted_subscriber(), await world.create_admin("S")
+    url = f"{API_PREFIX}/subscribers/{holder['id']}/restricted-access"
     assert (await world.client.post(url, auth=admin)).is_success
-    code = await world.code_sent_to(holder["phone_number"])
+    code = await world.get_pending_code(holder["phone_number"])
     wrong = f"{(int(code) + 1) % 1_000_000:06d}"
     answers = await asyncio.gather(
         *(
@@ -236,7 +241,7 @@ async def test_one_time_codes_for_restricted_records_are_tried_three_times(
     remaining = Counter(answer.json()["details"]["attempts_remaining"] for answer in answers)
     assert remaining == {2: 1, 1: 1, 0: 18}
     answer = await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
-    assert codes([answer]) == {"INVALID_OTP": 1}
+    assert count_codes([answer]) == {"INVALID_OTP": 1}
 
 
 @pytest.fixture
@@ -254,18 +259,18 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 async def test_no_more_passwords_are_compared_than_may_be_tried(
-    world: World, clients: Clients, judged: list[str | None]
+    world: Harness, clients: Clients, judged: list[str | None]
 ) -> None:
     """Other spellings of the address, an address that the caller makes up, and another process are
     no new chances."""
     email = "eve@example.com"
     new = {"email": email, "password": "correct horse battery", "name": "E", "role": "finance_user"}
-    await world.client.post(f"{API}/admin/users", json=new, auth=await world.admin())
+    await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())
     spellings = (email, "EVE@example.com", "Eve@Example.Com")
     answers = await asyncio.gather(
         *(
             one.post(
-                LOGIN,
+                LOGIN_URL,
                 json={"email": spelling, "password": f"wrong horse {number}"},
                 headers={"X-Forwarded-For": f"203.0.113.{number}"},
             )
@@ -275,28 +280,28 @@ async def test_no_more_passwords_are_compared_than_may_be_tried(
         )
     )
     most = login_failures.MAX_FAILURES
-    assert codes(answers) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
+    assert count_codes(answers) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
     assert len(judged) == most
     right = {"email": email, "password": "correct horse battery"}
     for one in clients:
-        assert codes([await one.post(LOGIN, json=right)]) == {"RATE_LIMITED": 1}
+        assert count_codes([await one.post(LOGIN_URL, json=right)]) == {"RATE_LIMITED": 1}
     assert len(judged) == most
 
 
 async def test_who_is_an_admin_cannot_be_found_out_by_logging_in(
-    world: World, judged: list[str | None]
+    world: Harness, judged: list[str | None]
 ) -> None:
     """Another text, another header or no work at all for an e-mail that nobody has is a list of
     whom to attack. The refusal after too many tries is the same too."""
     known, unknown = "eve@example.com", "nobody@example.com"
     new = {"email": known, "password": "correct horse battery", "name": "E", "role": "finance_user"}
-    await world.client.post(f"{API}/admin/users", json=new, auth=await world.admin())
+    await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())
 
     async def told(email: str) -> list[tuple[int, bytes, set[str]]]:
         tries = []
         for _ in range(login_failures.MAX_FAILURES + 1):
             body = {"email": email, "password": "wrong horse battery"}
-            answer = await world.client.post(LOGIN, json=body)
+            answer = await world.client.post(LOGIN_URL, json=body)
             tries.append((answer.status_code, answer.content, set(answer.headers)))
         return tries
 

@@ -3,36 +3,38 @@
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
-from field.market import Market
-from journeys.at_once import Asked, Line, Request, said
-from journeys.caller import done
-from world import PIN
+from field.market import TwoGateways
+from harness import PIN
+from journeys.api_caller import require_success
+from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 
 
-def _share(amount: int, percent: str) -> Decimal:
+def _calculate_share(amount: int, percent: str) -> Decimal:
     return (amount * Decimal(percent) / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-def _calm(market: Market) -> bool:
+def _has_no_retried_batch(market: TwoGateways) -> bool:
     """No batch had to be tried again because of another."""
-    return market.world.services.ledger.batch_stats.retries == 0
+    return market.harness.services.ledger.batch_stats.retries == 0
 
 
-async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(market: Market) -> None:
+async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(
+    market: TwoGateways,
+) -> None:
     """Everybody pays into the same row."""
-    people = [await market.customer("1000") for _ in range(6)]
-    merchant, owner = await market.merchant(), await market.customer()
+    people = [await market.create_customer("1000") for _ in range(6)]
+    merchant, owner = await market.create_merchant(), await market.create_customer()
     till = merchant.server
-    earlier = [done(await till.pay("10", one.card))["transaction_id"] for one in people]
+    earlier = [require_success(await till.pay("10", one.card))["transaction_id"] for one in people]
 
-    def pay(card: str) -> Request:
-        return lambda line: till.over(line).pay("3", card)
+    def pay(card: str) -> SendRequest:
+        return lambda line: till.with_client(line).pay("3", card)
 
-    def refund(paid: str) -> Request:
-        return lambda line: till.over(line).refund(paid, "1")
+    def refund(paid: str) -> SendRequest:
+        return lambda line: till.with_client(line).refund(paid, "1")
 
-    def pay_out(line: Line) -> Asked:
-        ada = market.ada.over(line)
+    def pay_out(line: Client) -> PendingResponse:
+        ada = market.admin.with_client(line)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1")
 
     requests = [
@@ -41,56 +43,59 @@ async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(market:
         *[pay_out] * 30,
     ]
     order = [requests[number * 97 % len(requests)] for number in range(len(requests))]
-    answers = await market.at_once(*order)
-    assert said(answers) == {200: 240}
-    income = 6 * (10 - _share(10, "1")) + 180 * (3 - _share(3, "1")) - 30 - 30
-    assert Decimal(await market.ada.balance(merchant.id)) == income
-    assert await owner.balance() == "30.00"
-    assert {await one.balance() for one in people} == {"905.00"}
-    assert _calm(market)
+    answers = await market.run_concurrently(*order)
+    assert count_outcomes(answers) == {200: 240}
+    income = 6 * (10 - _calculate_share(10, "1")) + 180 * (3 - _calculate_share(3, "1")) - 30 - 30
+    assert Decimal(await market.admin.get_balance(merchant.id)) == income
+    assert await owner.get_balance() == "30.00"
+    assert {await one.get_balance() for one in people} == {"905.00"}
+    assert _has_no_retried_batch(market)
 
 
-async def test_one_agent_at_hundreds_of_counters(market: Market) -> None:
+async def test_one_agent_at_hundreds_of_counters(market: TwoGateways) -> None:
     """Float, commission and wallets are locked in every order."""
-    agent = await market.agent("1000")
-    people = [await market.customer("100") for _ in range(6)]
+    agent = await market.create_agent("1000")
+    people = [await market.create_customer("100") for _ in range(6)]
 
-    def cash_in(number: int) -> Request:
-        return lambda line: agent.over(line).cash_in("2", people[number % 6])
+    def cash_in(number: int) -> SendRequest:
+        return lambda line: agent.with_client(line).cash_in("2", people[number % 6])
 
-    def cash_out(number: int) -> Request:
-        return lambda line: agent.over(line).cash_out("1", people[number % 6])
+    def cash_out(number: int) -> SendRequest:
+        return lambda line: agent.with_client(line).cash_out("1", people[number % 6])
 
     requests = itertools.chain(*((cash_in(number), cash_out(number)) for number in range(90)))
-    answers = await market.at_once(*requests)
-    assert said(answers) == {200: 180}
-    assert await agent.purse() == ("910.00", "0.00")  # below the minimum for commission
-    assert {await one.balance() for one in people} == {"115.00"}
-    assert _calm(market)
+    answers = await market.run_concurrently(*requests)
+    assert count_outcomes(answers) == {200: 180}
+    assert await agent.get_balances() == ("910.00", "0.00")  # below the minimum for commission
+    assert {await one.get_balance() for one in people} == {"115.00"}
+    assert _has_no_retried_batch(market)
 
 
-async def test_one_wallet_pays_and_is_paid_hundreds_of_times(market: Market) -> None:
+async def test_one_wallet_pays_and_is_paid_hundreds_of_times(market: TwoGateways) -> None:
     """In and out at the same time, by card, by friends and by a bank."""
-    hot, friends = await market.customer("500"), [await market.customer("100") for _ in range(3)]
-    till, bank = (await market.merchant()).server, await market.bank("1000")
+    hot, friends = (
+        await market.create_customer("500"),
+        [await market.create_customer("100") for _ in range(3)],
+    )
+    till, bank = (await market.create_merchant()).server, await market.create_bank("1000")
 
-    def pay(line: Line) -> Asked:
-        return till.over(line).pay("1", hot.card, PIN)
+    def pay(line: Client) -> PendingResponse:
+        return till.with_client(line).pay("1", hot.card, PIN)
 
-    def receive(number: int) -> Request:
-        return lambda line: friends[number % 3].over(line).send("1", hot)
+    def receive(number: int) -> SendRequest:
+        return lambda line: friends[number % 3].with_client(line).send_money("1", hot)
 
-    def send(number: int) -> Request:
-        return lambda line: hot.over(line).send("1", friends[number % 3])
+    def send(number: int) -> SendRequest:
+        return lambda line: hot.with_client(line).send_money("1", friends[number % 3])
 
-    def top_up(number: int) -> Request:
-        return lambda line: bank.over(line).tell("1", hot, f"R-{number}")
+    def top_up(number: int) -> SendRequest:
+        return lambda line: bank.with_client(line).send_webhook("1", hot, f"R-{number}")
 
     requests = itertools.chain(
         *((pay, receive(number), send(number), top_up(number)) for number in range(45))
     )
-    answers = await market.at_once(*requests)
-    assert said(answers) == {200: 180}
+    answers = await market.run_concurrently(*requests)
+    assert count_outcomes(answers) == {200: 180}
     # 45 in by friends, 45 by the bank, 45 out at the till, 45 to friends with a fee on top.
-    assert Decimal(await hot.balance()) == 500 - 45 * _share(1, "1.5")
-    assert _calm(market)
+    assert Decimal(await hot.get_balance()) == 500 - 45 * _calculate_share(1, "1.5")
+    assert _has_no_retried_batch(market)

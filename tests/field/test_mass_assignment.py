@@ -7,15 +7,15 @@ import httpx2
 import msgspec
 import pytest
 
-from gateway.test_hostile_input import WITH_BODY, named
+from gateway.test_hostile_input import ENDPOINTS_WITH_BODY, endpoint_name
+from harness import Harness
 from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.schemas import build_example
 from tapgate.errors import ApiError
-from world import World
 
 #: Fields of records and of the tables behind them that nobody may choose by adding them.
-EXTRA: dict[str, Any] = {
+UNDECLARED_FIELDS: dict[str, Any] = {
     "id": "sub_0000000000001",
     "status": "CLOSED",
     "state": "active",
@@ -48,38 +48,41 @@ EXTRA: dict[str, Any] = {
     "__class__": "Admin",
     "constructor": {"prototype": {}},
 }
-DECLARED = [e for e in WITH_BODY if e.body_struct is not None]
+ENDPOINTS_WITH_STRUCT = [e for e in ENDPOINTS_WITH_BODY if e.body_struct is not None]
 
 
-def wire_names(kind: Any) -> set[str]:
+def list_wire_names(kind: Any) -> set[str]:
     return {field.encode_name for field in msgspec.structs.fields(kind)}
 
 
 def test_every_body_ignores_every_field_that_it_does_not_declare() -> None:
     """A body that is copied into a record sets whatever column its sender can name. Here a handler
     is given the declared fields and never sees the rest; generated from all declarations."""
-    assert len(DECLARED) > 45
-    for endpoint in DECLARED:
+    assert len(ENDPOINTS_WITH_STRUCT) > 45
+    for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
         assert kind is not None
         reader = BodyDecoder(kind, "SLE")
         good = build_example(kind)
-        undeclared = {name: EXTRA[name] for name in EXTRA.keys() - wire_names(kind)}
+        undeclared = {
+            name: UNDECLARED_FIELDS[name]
+            for name in UNDECLARED_FIELDS.keys() - list_wire_names(kind)
+        }
         plain = reader.decode(json.dumps(good).encode())
         for body in ({**undeclared, **good}, {**good, **undeclared}):
             read = reader.decode(json.dumps(body).encode())
-            assert read == plain, named(endpoint)
-            assert not hasattr(read, "__dict__"), named(endpoint)
+            assert read == plain, endpoint_name(endpoint)
+            assert not hasattr(read, "__dict__"), endpoint_name(endpoint)
 
 
-NOT_TEXTS: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400, 1.5, True]
+NON_STRING_VALUES: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400, 1.5, True]
 
 
 def test_a_text_is_never_read_from_anything_else() -> None:
     """`{"email": {"$ne": ""}}` and `{"pin": [..]}`: what is compared as another type is often
     equal. Every text of every body, generated from all declarations."""
     tried = 0
-    for endpoint in DECLARED:
+    for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
         assert kind is not None
         reader, good = BodyDecoder(kind, "SLE"), build_example(kind)
@@ -87,7 +90,7 @@ def test_a_text_is_never_read_from_anything_else() -> None:
         for name in texts:
             if name == "threshold":  # a count or an amount, and declared as both
                 continue
-            for value in NOT_TEXTS:
+            for value in NON_STRING_VALUES:
                 with pytest.raises(ApiError) as caught:
                     reader.decode(json.dumps({**good, name: value}).encode())
                 assert caught.value.status == 400, (endpoint.path, name, value)
@@ -95,7 +98,7 @@ def test_a_text_is_never_read_from_anything_else() -> None:
     assert tried > 500
 
 
-def records() -> list[tuple[str, dict[str, Any]]]:
+def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
     shop = {"name": "Shop", "phone_number": "+23276999001", "email": "s@example.com"}
     return [
         (
@@ -133,14 +136,19 @@ def records() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize(("url", "body"), records(), ids=lambda it: it if type(it) is str else "")
+@pytest.mark.parametrize(
+    ("url", "body"), list_record_fields(), ids=lambda it: it if type(it) is str else ""
+)
 async def test_a_new_record_has_nothing_that_its_sender_chose_beside_what_is_asked_for(
-    client: httpx2.AsyncClient, world: World, url: str, body: dict[str, Any]
+    client: httpx2.AsyncClient, world: Harness, url: str, body: dict[str, Any]
 ) -> None:
     """The classic: register with `"balance": 1000000` or `"role": "admin"`."""
-    (endpoint,) = [one for one in DECLARED if one.name == f"POST {url}"]
-    extra = {name: EXTRA[name] for name in EXTRA.keys() - wire_names(endpoint.body_type)}
-    answer = await client.post(url, json={**body, **extra}, auth=await world.admin())
+    (endpoint,) = [one for one in ENDPOINTS_WITH_STRUCT if one.name == f"POST {url}"]
+    extra = {
+        name: UNDECLARED_FIELDS[name]
+        for name in UNDECLARED_FIELDS.keys() - list_wire_names(endpoint.body_type)
+    }
+    answer = await client.post(url, json={**body, **extra}, auth=await world.create_admin())
     assert answer.status_code == 201, answer.text
     answered = answer.json()
     record = next((value for value in answered.values() if isinstance(value, dict)), answered)
@@ -157,7 +165,7 @@ async def test_a_new_record_has_nothing_that_its_sender_chose_beside_what_is_ask
 
 
 #: Beside a field that fewer may send: read by one reader and refused by another.
-BESIDE = [
+INVALID_EXTRA_VALUES = [
     b"1e999",
     b"[1e999]",
     b'"\\ud800"',
@@ -167,7 +175,7 @@ BESIDE = [
     b'"\\u0000"',
     b"[" * 500 + b"]" * 500,
 ]
-GUARDED = [
+PROTECTED_FIELDS = [
     (b'"kyc_level"', b"3"),
     (b'"kyc\\u005fstatus"', b'"VERIFIED"'),
     (b'"restricted"', b"true"),
@@ -175,16 +183,16 @@ GUARDED = [
 
 
 async def test_a_field_that_fewer_may_send_is_not_slipped_past_them(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """The right to send a field is judged by one reader of JSON, and the value is used by another:
     whatever only the second can read is the way in."""
-    holder = await world.subscriber()
+    holder = await world.create_subscriber()
     url = f"/api/v1/subscribers/{holder['id']}"
-    before = await _record(world, holder)
-    for caller in (await world.api_key("subscribers:write"), await world.admin("S")):
-        for name, value in GUARDED:
-            for junk in BESIDE:
+    before = await _get_record(world, holder)
+    for caller in (await world.create_api_key("subscribers:write"), await world.create_admin("S")):
+        for name, value in PROTECTED_FIELDS:
+            for junk in INVALID_EXTRA_VALUES:
                 for body in (
                     b"{%b: %b, %b: %b}" % (name, value, b'"x"', junk),
                     b"{%b: %b, %b: %b}" % (b'"x"', junk, name, value),
@@ -192,20 +200,22 @@ async def test_a_field_that_fewer_may_send_is_not_slipped_past_them(
                 ):
                     answer = await client.put(url, content=body, auth=caller)
                     assert answer.status_code in (400, 403), body[:80]
-    assert await _record(world, holder) == before
+    assert await _get_record(world, holder) == before
 
 
-async def _record(world: World, holder: dict[str, Any]) -> dict[str, Any]:
-    answer = await world.client.get(f"/api/v1/subscribers/{holder['id']}", auth=world.service())
+async def _get_record(world: Harness, holder: dict[str, Any]) -> dict[str, Any]:
+    answer = await world.client.get(
+        f"/api/v1/subscribers/{holder['id']}", auth=world.get_service_auth()
+    )
     record: dict[str, Any] = answer.json()
     return record
 
 
 async def test_a_rule_keeps_what_may_not_be_changed_of_it(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """PUT takes any field but these, and says nothing about them."""
-    admin = await world.admin()
+    admin = await world.create_admin()
     (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
     answer = await client.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
@@ -218,12 +228,12 @@ async def test_a_rule_keeps_what_may_not_be_changed_of_it(
 
 def test_fields_that_fewer_may_send_are_absent_by_default() -> None:
     """What is judged is whether a field is there after reading: one with a default always is."""
-    guarded = [e for e in WITH_BODY if e.field_access]
+    guarded = [e for e in ENDPOINTS_WITH_BODY if e.field_access]
     assert guarded
     for endpoint in guarded:
-        assert _defaults(endpoint) == dict.fromkeys(endpoint.field_access)
+        assert _build_example(endpoint) == dict.fromkeys(endpoint.field_access)
 
 
-def _defaults(endpoint: Endpoint) -> dict[str, Any]:
+def _build_example(endpoint: Endpoint) -> dict[str, Any]:
     fields = msgspec.structs.fields(endpoint.body_type)
     return {field.name: field.default for field in fields if field.name in endpoint.field_access}

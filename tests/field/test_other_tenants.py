@@ -5,111 +5,122 @@ from typing import Any
 
 import httpx2
 
-from agents.stage import AGENT_PIN, new_agent, new_sub_agent
-from partners.stage import FUND, created, deliver, said, wallet_of
-from partners.stage import signed as partner_key
-from pos.stage import REFUND, Shop, request_id
-from processors.stage import created as new_processor
-from processors.stage import signed
+from agents.builders import AGENT_PIN, create_agent, create_sub_agent
+from harness import PIN, Harness
+from partners.builders import (
+    FUND_URL,
+    create_partner,
+    get_wallet_balance,
+    parse_error,
+    post_webhook,
+)
+from partners.builders import get_auth as partner_key
+from pos.builders import REFUND_URL, PosDriver, new_request_id
+from processors.builders import create_processor as new_processor
+from processors.builders import get_auth
 from tapgate import ids
 from tapgate.subscribers.kyc_documents.model import ImageRule
-from transactions.movements import move
-from world import PIN, World
+from transactions.builders import submit_and_get_id
 
-API = "/api/v1"
+API_PREFIX = "/api/v1"
 
 
 async def test_another_shops_payments_terminals_and_answers_are_as_if_not_there(
-    world: World,
+    world: Harness,
 ) -> None:
     """An order of one merchant refunded by another pays out the first one's money; an answer that
     is another for what exists tells whose customers shop where."""
-    ours, theirs = await Shop.open(world), await Shop.open(world)
-    name = request_id()
+    ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
+    name = new_request_id()
     payment = (await theirs.pay("100", request_id=name)).json()
-    terminal = await theirs.terminal()
+    terminal = await theirs.create_terminal()
 
     nobodys = ids.encode(ids.TRANSACTION, world.services.new_id())
     refusals = [await ours.refund(one) for one in (payment["transaction_id"], nobodys)]
-    assert [said(answer) for answer in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
+    assert [parse_error(answer) for answer in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
 
     nobodys = ids.encode(ids.TERMINAL, world.services.new_id())
     refusals = [await ours.pay("1", terminal_id=one) for one in (terminal, nobodys)]
-    assert [said(answer) for answer in refusals] == [(404, "TERMINAL_NOT_FOUND")] * 2
+    assert [parse_error(answer) for answer in refusals] == [(404, "TERMINAL_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
 
     # Their name for a request is no name of ours: a payment of our own, not their answer.
     own = await ours.pay("7", request_id=name)
     assert own.json()["transaction_id"] != payment["transaction_id"]
     assert "Idempotent-Replayed" not in own.headers
-    assert await theirs.balance() == 900_00
+    assert await theirs.get_balance() == 900_00
 
 
-async def test_numbers_beside_ones_own_lead_nowhere(world: World) -> None:
+async def test_numbers_beside_ones_own_lead_nowhere(world: Harness) -> None:
     """Numbers that are counted up are tried one after the other."""
-    ours, theirs = await Shop.open(world), await Shop.open(world)
+    ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
     await theirs.pay("100")
     own = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
     await theirs.pay("100")
     for step in (*range(-20, 0), *range(1, 20)):
         beside = ids.encode(ids.TRANSACTION, own + step)
-        assert said(await ours.refund(beside)) == (404, "TRANSACTION_NOT_FOUND")
-    assert await theirs.balance() == 800_00
+        assert parse_error(await ours.refund(beside)) == (404, "TRANSACTION_NOT_FOUND")
+    assert await theirs.get_balance() == 800_00
 
 
-async def test_a_terminals_key_is_good_for_its_own_terminal_only(world: World) -> None:
+async def test_a_terminals_key_is_good_for_its_own_terminal_only(world: Harness) -> None:
     """One till's stolen key must not speak for the others of the shop, nor for another shop's."""
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     first, second = await new_processor(world), await new_processor(world)
     tills = []
     for processor in (first, first, second):
-        url = f"{API}/processors/{processor['processor_id']}/terminals"
-        answer = await world.client.post(url, json={"name": "Till"}, auth=await world.admin())
+        url = f"{API_PREFIX}/processors/{processor['processor_id']}/terminals"
+        answer = await world.client.post(
+            url, json={"name": "Till"}, auth=await world.create_admin()
+        )
         tills.append(answer.json())
-    till = signed(tills[0])
+    till = get_auth(tills[0])
     for other in tills[1:]:
         answer = await shop.pay("1", auth=till, terminal_id=other["terminal"]["id"])
         if answer.is_success:  # what its key fixes stands, whatever the body names
-            url = f"{API}/transactions/{answer.json()['transaction_id']}"
-            found = (await world.client.get(url, auth=await world.admin())).json()
+            url = f"{API_PREFIX}/transactions/{answer.json()['transaction_id']}"
+            found = (await world.client.get(url, auth=await world.create_admin())).json()
             assert found["terminal_id"] == tills[0]["terminal"]["id"]
         else:
             assert answer.status_code == 404
     # A key of one shop cannot be taken back by way of another.
-    url = f"{API}/processors/{second['processor_id']}/keys/{tills[0]['api_key_id']}"
-    assert (await world.client.delete(url, auth=await world.admin())).status_code == 404
+    url = f"{API_PREFIX}/processors/{second['processor_id']}/keys/{tills[0]['api_key_id']}"
+    assert (await world.client.delete(url, auth=await world.create_admin())).status_code == 404
     assert (await shop.pay("1", auth=till)).is_success
 
 
-async def test_one_partner_cannot_pay_from_or_learn_of_another(world: World) -> None:
+async def test_one_partner_cannot_pay_from_or_learn_of_another(world: Harness) -> None:
     """The same reference of two partners, another's name in the body, in the header and in the
     path of a webhook."""
-    ours, theirs = [await created(world, balance="100") for _ in range(2)]
-    customer = await world.subscriber()
+    ours, theirs = [await create_partner(world, balance="100") for _ in range(2)]
+    customer = await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "partner_reference": "A-1", "amount": "30"}
 
     async def fund(new: dict[str, Any], **fields: Any) -> httpx2.Response:
-        return await world.client.post(FUND, json={**order, **fields}, auth=partner_key(new))
+        return await world.client.post(FUND_URL, json={**order, **fields}, auth=partner_key(new))
 
     assert (await fund(theirs)).is_success
-    assert said(await fund(ours, partner_id=theirs["partner"]["id"])) == (422, "VALIDATION_FAILED")
+    assert parse_error(await fund(ours, partner_id=theirs["partner"]["id"])) == (
+        422,
+        "VALIDATION_FAILED",
+    )
     # Had it been told that the reference is taken, or been given the other's answer: a leak.
     answer = await fund(ours, amount="20")
     assert (answer.status_code, answer.json()["amount"]) == (200, "20.00 SLE")
     disguised = partner_key({**ours, "partner": theirs["partner"]})
-    answer = await world.client.post(FUND, json=order, auth=disguised)
-    assert said(answer) == (401, "UNAUTHORIZED")
+    answer = await world.client.post(FUND_URL, json=order, auth=disguised)
+    assert parse_error(answer) == (401, "UNAUTHORIZED")
     forged = {**ours, "partner": theirs["partner"]}
     body = {"phone_number": customer["phone_number"], "reference": "A-9", "amount": "1"}
-    assert said(await deliver(world.client, forged, body)) == (401, "UNAUTHORIZED")
-    assert await wallet_of(world, customer) == "50.00"
+    assert parse_error(await post_webhook(world.client, forged, body)) == (401, "UNAUTHORIZED")
+    assert await get_wallet_balance(world, customer) == "50.00"
 
 
-async def test_an_agent_gives_float_to_its_own_sub_agents_only(world: World) -> None:
+async def test_an_agent_gives_float_to_its_own_sub_agents_only(world: Harness) -> None:
     """A network of agents is many businesses: float must not cross from one to another."""
-    ours, theirs = [await new_agent(world, balance="100") for _ in range(2)]
-    below_ours, below_theirs = [await new_sub_agent(world, one) for one in (ours, theirs)]
+    ours, theirs = [await create_agent(world, balance="100") for _ in range(2)]
+    below_ours, below_theirs = [await create_sub_agent(world, one) for one in (ours, theirs)]
     for sender, receiver, expected in (
         (ours, below_theirs, 403),
         (ours, theirs, 403),
@@ -124,46 +135,48 @@ async def test_an_agent_gives_float_to_its_own_sub_agents_only(world: World) -> 
             "pin": AGENT_PIN,
         }
         answer = await world.client.post(
-            f"{API}/agents/transfer", json=order, auth=await world.admin()
+            f"{API_PREFIX}/agents/transfer", json=order, auth=await world.create_admin()
         )
         assert answer.status_code == expected, (sender, receiver)
 
 
-async def test_a_document_is_found_under_its_own_subscriber_only(world: World) -> None:
+async def test_a_document_is_found_under_its_own_subscriber_only(world: Harness) -> None:
     """The path names an owner and a thing: who checks the owner and then looks the thing up by
     its number alone shows anybody's passport."""
-    one, other = [await world.subscriber() for _ in range(2)]
-    admin = await world.admin()
+    one, other = [await world.create_subscriber() for _ in range(2)]
+    admin = await world.create_admin()
     document = {"document_type": "selfie", "image": ImageRule.example}
-    url = f"{API}/subscribers/{one['id']}/kyc-documents"
+    url = f"{API_PREFIX}/subscribers/{one['id']}/kyc-documents"
     added = (await world.client.post(url, json=document, auth=admin)).json()["document_id"]
     assert (await world.client.get(f"{url}/{added}", auth=admin)).status_code == 200
-    url = f"{API}/subscribers/{other['id']}/kyc-documents"
+    url = f"{API_PREFIX}/subscribers/{other['id']}/kyc-documents"
     assert (await world.client.get(f"{url}/{added}", auth=admin)).status_code == 404
 
 
 async def test_a_closed_record_shows_in_no_list_whichever_cursor_or_filter_is_used(
-    world: World,
+    world: Harness,
 ) -> None:
     """Lists forget what single records check: by a page, a filter, a search, a cursor of another
     list, or by how many there are."""
-    open_one = await world.subscriber()
-    closed = await world.restricted_subscriber(last_name="Hidden")
-    card = await world.card(closed["id"])
-    await world.give(closed["id"], "500")
-    await world.give(open_one["id"], "500")
-    await move(world, "transfer_p2p", closed["id"], open_one["id"], "5")
-    key = await world.api_key(
+    open_one = await world.create_subscriber()
+    closed = await world.create_restricted_subscriber(last_name="Hidden")
+    card = await world.create_card(closed["id"])
+    await world.deposit(closed["id"], "500")
+    await world.deposit(open_one["id"], "500")
+    await submit_and_get_id(world, "transfer_p2p", closed["id"], open_one["id"], "5")
+    key = await world.create_api_key(
         "subscribers:read", "payments:read", "cards:read", "balance:read", "payments:write"
     )
     cursors = [f"&cursor={ids.encode('cur_', 2**62)}", ""]
     for path in ("subscribers?search=Hidden", "subscribers?", "cards?", "transactions?"):
         for cursor in cursors:
-            answer = await world.client.get(f"{API}/{path}&limit=1{cursor}", auth=key)
+            answer = await world.client.get(f"{API_PREFIX}/{path}&limit=1{cursor}", auth=key)
             shown, pages = answer.text, 0
             while (more := answer.json()["next_cursor"]) is not None and pages < 50:
                 cursors.append(f"&cursor={more}")
-                answer = await world.client.get(f"{API}/{path}&limit=1&cursor={more}", auth=key)
+                answer = await world.client.get(
+                    f"{API_PREFIX}/{path}&limit=1&cursor={more}", auth=key
+                )
                 shown += answer.text
                 pages += 1
             assert answer.status_code == 200
@@ -176,23 +189,25 @@ async def test_a_closed_record_shows_in_no_list_whichever_cursor_or_filter_is_us
         f"balance/{closed['id']}",
         f"cards/{card}",
     ):
-        answer = await world.client.get(f"{API}/{path}", auth=key)
+        answer = await world.client.get(f"{API_PREFIX}/{path}", auth=key)
         assert answer.status_code == 403 or answer.json()["data"] == [], path
         assert "Hidden" not in answer.text
 
 
-async def test_what_others_see_of_a_payer_is_masked_everywhere(world: World) -> None:
+async def test_what_others_see_of_a_payer_is_masked_everywhere(world: Harness) -> None:
     """A merchant's history is a list of people and where they were."""
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     paid = (await shop.pay("10", pin=PIN)).json()
-    processor_id = await world.processor_of(shop.till)
-    url = f"{API}/processors/{processor_id}/transactions"
-    for caller in (await world.admin(), await world.api_key("payments:read")):
+    processor_id = await world.get_processor_id(shop.merchant_auth)
+    url = f"{API_PREFIX}/processors/{processor_id}/transactions"
+    for caller in (await world.create_admin(), await world.create_api_key("payments:read")):
         text = (await world.client.get(url, auth=caller)).text
         assert paid["transaction_id"] in text
         assert "Aminata K." in text
         for secret in ("Kamara", shop.customer["phone_number"]):
             assert secret not in text
-    body = {"request_id": request_id(), "original_transaction_id": paid["transaction_id"]}
-    answer = await world.client.post(REFUND, json={**body, "reason": "x"}, auth=shop.till)
+    body = {"request_id": new_request_id(), "original_transaction_id": paid["transaction_id"]}
+    answer = await world.client.post(
+        REFUND_URL, json={**body, "reason": "x"}, auth=shop.merchant_auth
+    )
     assert "Kamara" not in answer.text

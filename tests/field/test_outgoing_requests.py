@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
-from messenger.channel.test_graph import NUMBER, TOKEN, Impostor
+from messenger.channel.test_graph import ACCESS_TOKEN, PHONE_NUMBER_ID, FakeGraphServer
 from tapgate.messenger.channel.graph import GraphClient, MediaError
 from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.notifications.webhooks.target_urls import (
@@ -20,14 +20,14 @@ from tapgate.notifications.webhooks.target_urls import (
     require_public,
 )
 
-CLOSED = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
+PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
     lambda network: st.integers(int(network.network_address), int(network.broadcast_address)).map(
         IPv4Address
     )
 )
 
 
-@given(CLOSED)
+@given(PRIVATE_ADDRESSES)
 def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) -> None:
     """IPv6 has half a dozen ways to say an IPv4 address, and a network may understand any."""
     inner = int(address)
@@ -45,36 +45,36 @@ def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) ->
     assert [one for one in disguises if is_public_address(one)] == []
 
 
-class Turncoat:
+class RebindingResolver:
     """A name that is the public's when it is checked, and this machine's when it is used."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.call_count = 0
 
     async def __call__(self, host: str) -> Sequence[str]:
-        self.asked += 1
-        return ["93.184.215.14"] if self.asked % 2 else ["127.0.0.1"]
+        self.call_count += 1
+        return ["93.184.215.14"] if self.call_count % 2 else ["127.0.0.1"]
 
 
 async def test_a_name_that_changes_between_check_and_use_reaches_nobody() -> None:
     """DNS rebinding: what was checked once is looked up again by whoever connects."""
-    names = Turncoat()
+    names = RebindingResolver()
     url = "https://shop.example.com/hook"
     assert await require_public(url, names) == ["93.184.215.14"]
     with pytest.raises(TargetRejectedError):
         await require_public(url, names)
     # Each sending asks once, and goes to what that said: there is nothing in between to change.
-    names.asked = 1
+    names.call_count = 1
     sender = WebhookSender(public_only=True, resolve=names)
     with pytest.raises(NoResponseError, match="TargetRejectedError"):
         await sender.send(url, {}, b"{}")
-    assert names.asked == 2
+    assert names.call_count == 2
 
 
 @pytest.fixture
-async def impostor() -> AsyncIterator[Impostor]:
-    impostor = Impostor()
-    async with impostor.listening():
+async def impostor() -> AsyncIterator[FakeGraphServer]:
+    impostor = FakeGraphServer()
+    async with impostor.listen():
         yield impostor
 
 
@@ -82,9 +82,9 @@ async def impostor() -> AsyncIterator[Impostor]:
     "media_id",
     ["..", ".", "../me", "1/../2", "1?a=b", "1#a", "//evil.example/1", "1\r\nX: y", "", "%2e"],
 )
-async def test_a_pictures_number_is_not_a_path(impostor: Impostor, media_id: str) -> None:
+async def test_a_pictures_number_is_not_a_path(impostor: FakeGraphServer, media_id: str) -> None:
     """It comes with a message and is put into an address that the access token is sent to."""
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="is not there"):
             await graph.fetch_media(media_id)
     assert impostor.requests == []
@@ -106,17 +106,17 @@ async def test_a_pictures_number_is_not_a_path(impostor: Impostor, media_id: str
     ],
 )
 async def test_a_picture_is_not_fetched_from_where_the_provider_cannot_be(
-    impostor: Impostor, elsewhere: str
+    impostor: FakeGraphServer, elsewhere: str
 ) -> None:
     """A link in an answer that was tampered with would carry the access token to this network."""
-    impostor.answer(200, b'{"url": "%b"}' % elsewhere.encode())
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+    impostor.enqueue_response(200, b'{"url": "%b"}' % elsewhere.encode())
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
     assert len(impostor.requests) == 1
 
 
-def clients() -> Iterator[tuple[str, dict[str, object]]]:
+def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
     """Where the platform makes a client for HTTP, and how."""
     root = Path(tapgate.__file__).parent
     for file in root.rglob("*.py"):
@@ -133,7 +133,7 @@ def clients() -> Iterator[tuple[str, dict[str, object]]]:
 def test_nobody_here_follows_redirects_or_asks_a_proxy_of_the_environment() -> None:
     """One client that follows redirects undoes every check of where it was sent. Generated from
     the source: the next one is looked at too."""
-    found = dict(clients())
+    found = dict(list_http_clients())
     assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= found.keys()
     for place, options in found.items():
         assert options.get("follow_redirects", False) is False, place

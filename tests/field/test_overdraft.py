@@ -5,31 +5,31 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from field.market import Market
-from journeys.at_once import Asked, Line, Request, said
+from field.market import TwoGateways
+from harness import PIN
+from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 from tapgate import ids
-from world import PIN
 
-FUNDS, FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INSUFFICIENT_FLOAT")
+INSUFFICIENT_FUNDS, INSUFFICIENT_FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INSUFFICIENT_FLOAT")
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_wallet_is_not_overdrawn_by_all_ways_to_spend_at_once(
-    market: Market, seed: int
+    market: TwoGateways, seed: int
 ) -> None:
     """Till, app, friend and cash counter check the balance each on its own."""
-    aminata, mohamed = await market.customer("100"), await market.customer()
-    till, agent = (await market.merchant()).server, await market.agent("500")
+    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
+    till, agent = (await market.create_merchant()).server, await market.create_agent("500")
     chance = random.Random(seed)
 
-    def spend() -> tuple[Decimal, Request]:
+    def spend() -> tuple[Decimal, SendRequest]:
         amount = Decimal(chance.randrange(1_00, 15_00)) / 100
         asked = str(amount)
-        ways: list[Request] = [
-            lambda line: till.over(line).pay(asked, aminata.card),
-            lambda line: till.over(line).pay_in_app(asked, aminata.card),
-            lambda line: aminata.over(line).send(asked, mohamed),
-            lambda line: agent.over(line).cash_out(asked, aminata),
+        ways: list[SendRequest] = [
+            lambda line: till.with_client(line).pay(asked, aminata.card),
+            lambda line: till.with_client(line).pay_in_app(asked, aminata.card),
+            lambda line: aminata.with_client(line).send_money(asked, mohamed),
+            lambda line: agent.with_client(line).cash_out(asked, aminata),
         ]
         way = chance.randrange(4)
         rate = Decimal("0.015") if way == 2 else Decimal(0)
@@ -37,19 +37,19 @@ async def test_a_wallet_is_not_overdrawn_by_all_ways_to_spend_at_once(
         return amount + fee, ways[way]
 
     spends = [spend() for _ in range(40)]
-    answers = await market.at_once(*(request for _, request in spends))
-    assert set(said(answers)) == {200, FUNDS}
+    answers = await market.run_concurrently(*(request for _, request in spends))
+    assert set(count_outcomes(answers)) == {200, INSUFFICIENT_FUNDS}
     gone = sum(cost for (cost, _), one in zip(spends, answers, strict=True) if one.is_success)
-    assert Decimal(await aminata.balance()) == 100 - gone >= 0
+    assert Decimal(await aminata.get_balance()) == 100 - gone >= 0
 
 
-async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: Market) -> None:
+async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: TwoGateways) -> None:
     """Each card keeps within its own limit, and all of them share one wallet."""
-    parent, till = await market.customer("100"), (await market.merchant()).server
+    parent, till = await market.create_customer("100"), (await market.create_merchant()).server
     children = []
     for number in range(4):
         serial = f"CHILD-{parent.card}-{number}"
-        await market.ada.upload_cards(serial)
+        await market.admin.upload_cards(serial)
         linked = await market.app.post(
             "cards/child",
             parent_subscriber_id=parent.id,
@@ -62,67 +62,71 @@ async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: Market) -> N
         assert linked.status_code == 201, linked.text
         children.append(serial)
 
-    def pay(card: str) -> Request:
-        return lambda line: till.over(line).pay("10", card)
+    def pay(card: str) -> SendRequest:
+        return lambda line: till.with_client(line).pay("10", card)
 
-    answers = await market.at_once(*[pay(card) for card in [parent.card, *children] * 4])
-    assert said(answers) == {200: 10, FUNDS: 10}
-    assert await parent.balance() == "0.00"
+    answers = await market.run_concurrently(*[pay(card) for card in [parent.card, *children] * 4])
+    assert count_outcomes(answers) == {200: 10, INSUFFICIENT_FUNDS: 10}
+    assert await parent.get_balance() == "0.00"
 
 
-async def test_a_float_is_not_overdrawn_by_cash_ins_and_transfers_at_once(market: Market) -> None:
+async def test_a_float_is_not_overdrawn_by_cash_ins_and_transfers_at_once(
+    market: TwoGateways,
+) -> None:
     """An agent with two counters hands out the same float at both."""
-    agent = await market.agent("100")
-    sub_agent = await market.ada.agent(market.app, "Sorie", parent=agent)
-    customers = [await market.customer() for _ in range(3)]
+    agent = await market.create_agent("100")
+    sub_agent = await market.admin.create_agent(market.app, "Sorie", parent=agent)
+    customers = [await market.create_customer() for _ in range(3)]
 
-    def cash_in(line: Line) -> Asked:
-        return agent.over(line).cash_in("10", customers[0])
+    def cash_in(line: Client) -> PendingResponse:
+        return agent.with_client(line).cash_in("10", customers[0])
 
-    def by_card(line: Line) -> Asked:
-        return agent.over(line).cash_in("10", customers[1], card_serial=customers[1].card)
+    def by_card(line: Client) -> PendingResponse:
+        return agent.with_client(line).cash_in("10", customers[1], card_serial=customers[1].card)
 
-    def hand_on(line: Line) -> Asked:
-        return agent.over(line).hand_on("10", sub_agent)
+    def hand_on(line: Client) -> PendingResponse:
+        return agent.with_client(line).transfer_float("10", sub_agent)
 
-    answers = await market.at_once(*[cash_in, by_card, hand_on] * 8)
-    assert said(answers) == {200: 10, FLOAT: 14}
+    answers = await market.run_concurrently(*[cash_in, by_card, hand_on] * 8)
+    assert count_outcomes(answers) == {200: 10, INSUFFICIENT_FLOAT: 14}
     commission = sum(one.is_success for one in [*answers[::3], *answers[1::3]])
-    assert await agent.purse() == ("0.00", f"{Decimal(commission) / 10:.2f}")
+    assert await agent.get_balances() == ("0.00", f"{Decimal(commission) / 10:.2f}")
 
 
-async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(market: Market) -> None:
+async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(
+    market: TwoGateways,
+) -> None:
     """The line of credit is checked by each way in for itself."""
-    bank = await market.bank("50", overdraft_limit="30")
-    customer = await market.customer()
+    bank = await market.create_bank("50", overdraft_limit="30")
+    customer = await market.create_customer()
 
-    def order(number: int) -> Request:
-        return lambda line: bank.over(line).top_up("10", customer, f"O-{number}")
+    def order(number: int) -> SendRequest:
+        return lambda line: bank.with_client(line).top_up("10", customer, f"O-{number}")
 
-    def webhook(number: int) -> Request:
-        return lambda line: bank.over(line).tell("10", customer, f"W-{number}")
+    def webhook(number: int) -> SendRequest:
+        return lambda line: bank.with_client(line).send_webhook("10", customer, f"W-{number}")
 
     requests = [ask(number) for number in range(8) for ask in (order, order, webhook, webhook)]
-    answers = await market.at_once(*requests)
+    answers = await market.run_concurrently(*requests)
     # Twice each: once at every process. The repetitions of what was paid are answered as paid.
     paid = {one.json()["transaction_id"] for one in answers if one.is_success}
     assert len(paid) == 8
-    assert set(said(answers)) == {200, FUNDS}
-    assert await customer.balance() == "80.00"
-    balance = await market.world.services.database.fetchval(
+    assert set(count_outcomes(answers)) == {200, INSUFFICIENT_FUNDS}
+    assert await customer.get_balance() == "80.00"
+    balance = await market.harness.services.database.fetchval(
         "SELECT balance FROM accounts WHERE owner_id = $1", ids.decode(ids.PARTNER, bank.id)
     )
     assert balance == -30_00
 
 
-async def test_commission_is_paid_out_once(market: Market) -> None:
+async def test_commission_is_paid_out_once(market: TwoGateways) -> None:
     """'All there is', asked for at two processes at once."""
-    agent, customer = await market.agent("100"), await market.customer()
+    agent, customer = await market.create_agent("100"), await market.create_customer()
     await agent.cash_in("100", customer)
 
-    def pay_out(line: Line) -> Asked:
-        return market.ada.over(line).post(f"agents/{agent.id}/payout-commission")
+    def pay_out(line: Client) -> PendingResponse:
+        return market.admin.with_client(line).post(f"agents/{agent.id}/payout-commission")
 
-    answers = await market.at_once(*[pay_out] * 8)
-    assert said(answers) == {200: 1, FUNDS: 7}
-    assert await agent.purse() == ("1.00", "0.00")
+    answers = await market.run_concurrently(*[pay_out] * 8)
+    assert count_outcomes(answers) == {200: 1, INSUFFICIENT_FUNDS: 7}
+    assert await agent.get_balances() == ("1.00", "0.00")

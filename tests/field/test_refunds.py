@@ -6,135 +6,154 @@ from decimal import Decimal
 
 import pytest
 
-from compliance.stage import alerts, change_rule, resolve
-from field.market import Market
-from journeys.at_once import Asked, Line, Request, said
-from journeys.caller import done, refused
-from journeys.people import Customer, Merchant, Till, new_request_id
+from compliance.builders import list_alerts, resolve_alert, update_rule
+from field.market import TwoGateways
+from journeys.actors import Customer, Merchant, Terminal, new_request_id
+from journeys.api_caller import require_error, require_success
+from journeys.concurrency import Client, PendingResponse, SendRequest, count_outcomes
 
-EXCEEDS = (422, "REFUND_EXCEEDS_REMAINING")
-REFUNDED = (409, "ALREADY_REFUNDED")
+REFUND_EXCEEDS_REMAINING = (422, "REFUND_EXCEEDS_REMAINING")
+ALREADY_REFUNDED = (409, "ALREADY_REFUNDED")
 NOT_REFUNDABLE = (409, "NOT_REFUNDABLE")
 
 
-async def _paid(market: Market, amount: str = "100") -> tuple[Customer, Merchant, str]:
-    aminata, merchant = await market.customer(amount), await market.merchant()
+async def _create_payment(
+    market: TwoGateways, amount: str = "100"
+) -> tuple[Customer, Merchant, str]:
+    aminata, merchant = await market.create_customer(amount), await market.create_merchant()
     answer = await merchant.server.pay(amount, aminata.card)
-    return aminata, merchant, done(answer)["transaction_id"]
+    return aminata, merchant, require_success(answer)["transaction_id"]
 
 
-def _refund(till: Till, paid: str, amount: str | None = None, **more: str) -> Request:
-    def ask(line: Line) -> Asked:
-        return till.over(line).refund(paid, amount, **more)
+def _build_refund(till: Terminal, paid: str, amount: str | None = None, **more: str) -> SendRequest:
+    def ask(line: Client) -> PendingResponse:
+        return till.with_client(line).refund(paid, amount, **more)
 
     return ask
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_partial_refunds_at_once_never_give_back_more_than_was_paid(
-    market: Market, seed: int
+    market: TwoGateways, seed: int
 ) -> None:
     """Each of them sees that there is enough left; together they are too much."""
-    aminata, merchant, paid = await _paid(market)
+    aminata, merchant, paid = await _create_payment(market)
     chance = random.Random(seed)
     parts = [Decimal(chance.randrange(1, 40_00)) / 100 for _ in range(16)]
-    answers = await market.at_once(*(_refund(merchant.server, paid, str(part)) for part in parts))
-    assert set(said(answers)) <= {200, EXCEEDS, REFUNDED}
+    answers = await market.run_concurrently(
+        *(_build_refund(merchant.server, paid, str(part)) for part in parts)
+    )
+    assert set(count_outcomes(answers)) <= {200, REFUND_EXCEEDS_REMAINING, ALREADY_REFUNDED}
     given = sum(part for part, one in zip(parts, answers, strict=True) if one.is_success)
     assert 0 < given <= 100
-    assert Decimal(await aminata.balance()) == given
+    assert Decimal(await aminata.get_balance()) == given
     # What remains is given back once, and with it the fee.
-    rest = await market.at_once(*[_refund(merchant.server, paid)] * 4)
-    assert said(rest) == ({200: 1, REFUNDED: 3} if given < 100 else {REFUNDED: 4})
-    assert await aminata.balance() == "100.00"
-    assert await market.ada.balance(merchant.id) == "0.00"
+    rest = await market.run_concurrently(*[_build_refund(merchant.server, paid)] * 4)
+    assert count_outcomes(rest) == (
+        {200: 1, ALREADY_REFUNDED: 3} if given < 100 else {ALREADY_REFUNDED: 4}
+    )
+    assert await aminata.get_balance() == "100.00"
+    assert await market.admin.get_balance(merchant.id) == "0.00"
 
 
-async def test_a_full_and_a_partial_refund_at_once_are_not_both_paid(market: Market) -> None:
+async def test_a_full_and_a_partial_refund_at_once_are_not_both_paid(market: TwoGateways) -> None:
     """The whole and a part of it at the same time."""
-    aminata, merchant, paid = await _paid(market)
+    aminata, merchant, paid = await _create_payment(market)
     till = merchant.server
-    answers = await market.at_once(
-        *[_refund(till, paid, "100"), _refund(till, paid, "30"), _refund(till, paid, "30")] * 3
+    answers = await market.run_concurrently(
+        *[
+            _build_refund(till, paid, "100"),
+            _build_refund(till, paid, "30"),
+            _build_refund(till, paid, "30"),
+        ]
+        * 3
     )
     whole = sum(one.is_success for one in answers[::3])
     parts = sum(one.is_success for one in answers) - whole
     assert (whole, parts) in {(1, 0), (0, 3)}
-    assert await aminata.balance() == ("100.00" if whole else "90.00")
+    assert await aminata.get_balance() == ("100.00" if whole else "90.00")
 
 
-async def test_a_refund_repeated_at_two_processes_is_paid_once(market: Market) -> None:
+async def test_a_refund_repeated_at_two_processes_is_paid_once(market: TwoGateways) -> None:
     """The cashier presses the button again because nothing seems to happen."""
-    aminata, merchant, paid = await _paid(market)
+    aminata, merchant, paid = await _create_payment(market)
     name = new_request_id()
-    answers = await market.at_once(*[_refund(merchant.server, paid, "10", request_id=name)] * 10)
-    assert said(answers) == {200: 10}
+    answers = await market.run_concurrently(
+        *[_build_refund(merchant.server, paid, "10", request_id=name)] * 10
+    )
+    assert count_outcomes(answers) == {200: 10}
     assert len({answer.content for answer in answers}) == 1
-    assert await aminata.balance() == "10.00"
+    assert await aminata.get_balance() == "10.00"
 
 
-async def test_a_refund_cannot_be_refunded(market: Market) -> None:
+async def test_a_refund_cannot_be_refunded(market: TwoGateways) -> None:
     """Refund, refund of the refund, and so on: each a credit to somebody."""
-    aminata, merchant, paid = await _paid(market)
-    refund = done(await merchant.server.refund(paid, "40"))["transaction_id"]
-    answers = await market.at_once(*[_refund(merchant.server, refund)] * 4)
-    assert said(answers) == {NOT_REFUNDABLE: 4}
-    assert await aminata.balance() == "40.00"
+    aminata, merchant, paid = await _create_payment(market)
+    refund = require_success(await merchant.server.refund(paid, "40"))["transaction_id"]
+    answers = await market.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
+    assert count_outcomes(answers) == {NOT_REFUNDABLE: 4}
+    assert await aminata.get_balance() == "40.00"
 
 
-async def test_a_payment_under_review_is_not_refunded(market: Market) -> None:
+async def test_a_payment_under_review_is_not_refunded(market: TwoGateways) -> None:
     """Given back before it was taken: the merchant pays what it never got."""
-    await change_rule(market.world, "Large amount", threshold="50", status="active")
-    aminata, merchant, held = await _paid(market)
-    answers = await market.at_once(*[_refund(merchant.server, held, "10")] * 4)
-    assert said(answers) == {NOT_REFUNDABLE: 4}
-    assert await aminata.funds() == ("0.00", "100.00")
+    await update_rule(market.harness, "Large amount", threshold="50", status="active")
+    aminata, merchant, held = await _create_payment(market)
+    answers = await market.run_concurrently(*[_build_refund(merchant.server, held, "10")] * 4)
+    assert count_outcomes(answers) == {NOT_REFUNDABLE: 4}
+    assert await aminata.get_funds() == ("0.00", "100.00")
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
 async def test_a_refund_at_the_moment_of_a_decision_gives_back_only_what_was_taken(
-    market: Market, decision: str
+    market: TwoGateways, decision: str
 ) -> None:
     """Rejected and refunded: the money comes back twice."""
-    await change_rule(market.world, "Large amount", threshold="50", status="active")
-    aminata, merchant, held = await _paid(market)
-    (alert,) = await alerts(market.world, subscriber_id=aminata.id)
+    await update_rule(market.harness, "Large amount", threshold="50", status="active")
+    aminata, merchant, held = await _create_payment(market)
+    (alert,) = await list_alerts(market.harness, subscriber_id=aminata.id)
     decided, *refunds = await asyncio.gather(
-        resolve(market.world, alert["id"], transaction_decision=decision),
-        *(_refund(merchant.server, held)(line) for line in market.lines * 4),
+        resolve_alert(market.harness, alert["id"], transaction_decision=decision),
+        *(_build_refund(merchant.server, held)(line) for line in market.clients * 4),
     )
-    done(decided)
-    counts = said(refunds)
+    require_success(decided)
+    counts = count_outcomes(refunds)
     assert counts[200] <= (1 if decision == "release" else 0)
-    assert set(counts) <= {200, NOT_REFUNDABLE, REFUNDED}
+    assert set(counts) <= {200, NOT_REFUNDABLE, ALREADY_REFUNDED}
     back = decision == "reject" or counts[200] == 1
-    assert await aminata.funds() == ("100.00" if back else "0.00", "0.00")
+    assert await aminata.get_funds() == ("100.00" if back else "0.00", "0.00")
 
 
-async def test_refunds_and_payouts_at_once_do_not_overdraw_the_merchant(market: Market) -> None:
+async def test_refunds_and_payouts_at_once_do_not_overdraw_the_merchant(
+    market: TwoGateways,
+) -> None:
     """The merchant's money goes out by two doors."""
-    aminata, merchant, paid = await _paid(market)
-    owner = await market.customer()
+    aminata, merchant, paid = await _create_payment(market)
+    owner = await market.create_customer()
 
-    def pay_out(line: Line) -> Asked:
-        ada = market.ada.over(line)
+    def pay_out(line: Client) -> PendingResponse:
+        ada = market.admin.with_client(line)
         return ada.post(f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="20")
 
-    answers = await market.at_once(*[_refund(merchant.server, paid, "20"), pay_out, pay_out] * 4)
-    assert said(answers) == {200: 4, (402, "INSUFFICIENT_FUNDS"): 8}
-    assert Decimal(await aminata.balance()) + Decimal(await owner.balance()) == 80
-    assert await market.ada.balance(merchant.id) == "19.00"
+    answers = await market.run_concurrently(
+        *[_build_refund(merchant.server, paid, "20"), pay_out, pay_out] * 4
+    )
+    assert count_outcomes(answers) == {200: 4, (402, "INSUFFICIENT_FUNDS"): 8}
+    assert Decimal(await aminata.get_balance()) + Decimal(await owner.get_balance()) == 80
+    assert await market.admin.get_balance(merchant.id) == "19.00"
 
 
-async def test_a_refund_to_a_wallet_that_closes_meanwhile_is_not_lost(market: Market) -> None:
+async def test_a_refund_to_a_wallet_that_closes_meanwhile_is_not_lost(market: TwoGateways) -> None:
     """The money is given back to an account that nobody can spend from any more."""
-    aminata, merchant, paid = await _paid(market)
+    aminata, merchant, paid = await _create_payment(market)
     closed, refunded = await asyncio.gather(
-        market.ada.over(market.lines[1]).post(f"subscribers/{aminata.id}/close", reason="asked"),
+        market.admin.with_client(market.clients[1]).post(
+            f"subscribers/{aminata.id}/close", reason="asked"
+        ),
         merchant.server.refund(paid),
     )
     if closed.is_success:
-        assert refused(refunded) == NOT_REFUNDABLE
+        assert require_error(refunded) == NOT_REFUNDABLE
     else:
-        assert refused(closed) == (409, "NOT_CLOSABLE")
-        assert await aminata.balance() == "100.00"
+        assert require_error(closed) == (409, "NOT_CLOSABLE")
+        assert await aminata.get_balance() == "100.00"

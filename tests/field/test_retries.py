@@ -9,13 +9,20 @@ import httpx2
 import pytest
 import time_machine
 
-from client.stage import AT_ONCE
-from client.unsteady import ACT_AND_DROP, BUSY, DROP, Unsteady, answer
-from field.market import Market
-from gateway.money_cases import CASES, ROUTES, entries, send, transactions
-from journeys.caller import done, refused
-from journeys.people import new_request_id
-from messenger.journeys.town import Town
+from client.builders import NO_BACKOFF
+from client.flaky_server import (
+    DROP,
+    SERVE_AND_DROP,
+    UNAVAILABLE_RESPONSE,
+    FlakyServer,
+    build_response,
+)
+from field.market import TwoGateways
+from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
+from harness import PIN, BearerAuth
+from journeys.actors import new_request_id
+from journeys.api_caller import require_error, require_success
+from messenger.journeys.services_driver import ServicesDriver
 from tapgate import ids
 from tapgate.client import ApiKey, AsyncTapgateClient, PosKey
 from tapgate.clock import system_clock
@@ -23,56 +30,55 @@ from tapgate.errors import unavailable
 from tapgate.gateway import create_app
 from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import Ledger
-from world import PIN, Bearer
 
 every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
-async def test_a_retry_moves_the_money_once(market: Market, route: str) -> None:
+async def test_a_retry_moves_the_money_once(market: TwoGateways, route: str) -> None:
     """The answer was lost. The key is known only to the process that saw it first, or for a day."""
-    case = await CASES[route](market.world)
-    first = await send(market.world, case, "one")
+    case = await CASES[route](market.harness)
+    first = await send_case(market.harness, case, "one")
     assert first.status_code == 200, first.text
-    moved = await entries(market.world)
-    again = await send(market.world, case, "one", client=market.lines[1])
+    moved = await count_entries(market.harness)
+    again = await send_case(market.harness, case, "one", client=market.clients[1])
     assert (again.status_code, again.content) == (200, first.content)
     with time_machine.travel(system_clock() + timedelta(days=32), tick=True):
-        later = case._replace(auth=await _still(market, case.auth))
-        again = await send(market.world, later, "one", client=market.lines[1])
+        later = case._replace(auth=await _renew_session(market, case.auth))
+        again = await send_case(market.harness, later, "one", client=market.clients[1])
         assert (again.status_code, again.content) == (200, first.content)
-    assert await entries(market.world) == moved
+    assert await count_entries(market.harness) == moved
 
 
-async def _still(market: Market, auth: Any) -> Any:
+async def _renew_session(market: TwoGateways, auth: Any) -> Any:
     """Whose session has ended has to log in again: as the same admin."""
     admin_id = ids.decode(ids.ADMIN, auth.id)
     if admin_id is None:
         return auth
-    services = market.world.services
+    services = market.harness.services
     async with services.database.transaction() as tx:
         tokens = await services.authenticator.sessions.start(tx, admin_id)
-    return Bearer(tokens.token, auth.id)
+    return BearerAuth(tokens.token, auth.id)
 
 
-async def test_a_retry_with_the_key_in_the_header_moves_the_money_once(market: Market) -> None:
+async def test_a_retry_with_the_key_in_the_header_moves_the_money_once(market: TwoGateways) -> None:
     """Body and header are two keys that do not know of each other."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = new_request_id()
     first = await till.pay("10", aminata.card, request_id=name)
     body = {"card_serial": aminata.card, "amount": "10"}
-    again = await market.lines[1].post(
+    again = await market.clients[1].post(
         "/api/v1/pos/payment", json=body, auth=till.auth, headers={"Idempotency-Key": name}
     )
     assert again.content == first.content
-    assert await aminata.balance() == "90.00"
+    assert await aminata.get_balance() == "90.00"
 
 
-async def test_a_retry_after_a_time_out_moves_the_money_once(market: Market) -> None:
+async def test_a_retry_after_a_time_out_moves_the_money_once(market: TwoGateways) -> None:
     """The client gave up on a request that was still on its way, and asks again elsewhere."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
-    async with market.world.services.database.transaction() as tx:
+    async with market.harness.services.database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
@@ -80,18 +86,20 @@ async def test_a_retry_after_a_time_out_moves_the_money_once(market: Market) -> 
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
                 await till.pay("10", aminata.card, **name)
-        retry = asyncio.create_task(till.over(market.lines[1]).pay("10", aminata.card, **name))
+        retry = asyncio.create_task(
+            till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+        )
         await asyncio.sleep(0.1)
-    assert done(await retry)["remaining_balance"] == "90.00 SLE"
-    assert await aminata.balance() == "90.00"
-    assert await transactions(market.world, name["request_id"]) == 1
+    assert require_success(await retry)["remaining_balance"] == "90.00 SLE"
+    assert await aminata.get_balance() == "90.00"
+    assert await count_transactions(market.harness, name["request_id"]) == 1
 
 
 async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once(
-    market: Market, monkeypatch: pytest.MonkeyPatch
+    market: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database did it, and the gateway, cut off from it at that moment, says 503."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     run, names = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
     async def cut_off(ledger: Ledger, orders: Sequence[LedgerCommand]) -> list[Outcome]:
@@ -103,79 +111,79 @@ async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once
         answers = await asyncio.gather(
             *(till.pay("10", aminata.card, request_id=name) for name in names)
         )
-    assert {refused(answer) for answer in answers} == {(503, "SERVICE_UNAVAILABLE")}
+    assert {require_error(answer) for answer in answers} == {(503, "SERVICE_UNAVAILABLE")}
     for name in names:
-        again = await till.over(market.lines[1]).pay("10", aminata.card, request_id=name)
+        again = await till.with_client(market.clients[1]).pay("10", aminata.card, request_id=name)
         assert again.headers["Idempotent-Replayed"] == "true"
-    assert await aminata.balance() == "50.00"
+    assert await aminata.get_balance() == "50.00"
 
 
-async def test_a_retry_of_a_decline_is_no_second_chance(market: Market) -> None:
+async def test_a_retry_of_a_decline_is_no_second_chance(market: TwoGateways) -> None:
     """The retry of a declined payment goes through later, when nobody expects it any more."""
-    aminata, till = await market.customer("5"), (await market.merchant()).server
+    aminata, till = await market.create_customer("5"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
-    assert refused(await till.pay("10", aminata.card, **name)) == (402, "INSUFFICIENT_FUNDS")
-    await market.world.give(aminata.id, "100")
-    again = await till.over(market.lines[1]).pay("10", aminata.card, **name)
-    assert refused(again) == (402, "INSUFFICIENT_FUNDS")
-    assert await aminata.balance() == "105.00"
+    assert require_error(await till.pay("10", aminata.card, **name)) == (402, "INSUFFICIENT_FUNDS")
+    await market.harness.deposit(aminata.id, "100")
+    again = await till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+    assert require_error(again) == (402, "INSUFFICIENT_FUNDS")
+    assert await aminata.get_balance() == "105.00"
 
 
 @pytest.fixture
-async def unsteady(market: Market) -> AsyncIterator[Unsteady]:
+async def unsteady(market: TwoGateways) -> AsyncIterator[FlakyServer]:
     """A line to the gateway that loses answers."""
-    transport = httpx2.ASGITransport(create_app(market.world.services))
-    async with Unsteady(transport).listening() as unsteady:
+    transport = httpx2.ASGITransport(create_app(market.harness.services))
+    async with FlakyServer(transport).listen() as unsteady:
         yield unsteady
 
 
-LOSSES = [
-    [ACT_AND_DROP],
-    [DROP, ACT_AND_DROP, BUSY],
-    [ACT_AND_DROP, answer(502), ACT_AND_DROP],
+FAILURE_PLANS = [
+    [SERVE_AND_DROP],
+    [DROP, SERVE_AND_DROP, UNAVAILABLE_RESPONSE],
+    [SERVE_AND_DROP, build_response(502), SERVE_AND_DROP],
 ]
 
 
-@pytest.mark.parametrize("plan", LOSSES)
+@pytest.mark.parametrize("plan", FAILURE_PLANS)
 async def test_the_sdks_own_retries_move_the_money_once(
-    market: Market, unsteady: Unsteady, plan: list[str | bytes]
+    market: TwoGateways, unsteady: FlakyServer, plan: list[str | bytes]
 ) -> None:
     """The library tries again by itself, under a new key each time."""
-    aminata, merchant = await market.customer("100"), await market.merchant()
-    agent = await market.agent("100")
+    aminata, merchant = await market.create_customer("100"), await market.create_merchant()
+    agent = await market.create_agent("100")
     key, till = market.app.auth, merchant.server.auth
-    assert isinstance(key, Bearer)
+    assert isinstance(key, BearerAuth)
     pos = PosKey(till.id, till.secret)
     async with (
-        AsyncTapgateClient(unsteady.url, pos, retries=AT_ONCE) as shop,
-        AsyncTapgateClient(unsteady.url, ApiKey(key._credential), retries=AT_ONCE) as counter,
+        AsyncTapgateClient(unsteady.url, pos, retries=NO_BACKOFF) as shop,
+        AsyncTapgateClient(unsteady.url, ApiKey(key._credential), retries=NO_BACKOFF) as counter,
     ):
-        unsteady.plan = list(plan)
+        unsteady.behaviors = list(plan)
         paid = await shop.pos.pay(card_serial=aminata.card, amount="10")
-        unsteady.plan = list(plan)
+        unsteady.behaviors = list(plan)
         back = await shop.pos.refund(
             original_transaction_id=paid.transaction_id, reason="returned", amount="4"
         )
-        unsteady.plan = list(plan)
+        unsteady.behaviors = list(plan)
         cash = await counter.agents.cash_in(
             agent_id=agent.id, subscriber_id=aminata.id, amount="17", agent_pin=agent.pin
         )
     assert (paid.replayed, back.replayed, cash.replayed) == (True, True, True)
-    assert await aminata.balance() == "111.00"
-    assert await agent.purse() == ("83.00", "0.17")
+    assert await aminata.get_balance() == "111.00"
+    assert await agent.get_balances() == ("83.00", "0.17")
 
 
-class LosesAnswers(httpx2.AsyncBaseTransport):
+class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
     """Between messenger and gateway: the first answers about money do not arrive."""
 
     def __init__(self, there: httpx2.AsyncBaseTransport, lost: int) -> None:
-        self._there = there
-        self._lost = lost
+        self._transport = there
+        self._dropped = lost
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answered = await self._there.handle_async_request(request)
-        if request.url.path.endswith("transfer-p2p") and self._lost:
-            self._lost -= 1
+        answered = await self._transport.handle_async_request(request)
+        if request.url.path.endswith("transfer-p2p") and self._dropped:
+            self._dropped -= 1
             await answered.aclose()
             raise httpx2.ReadError("the answer was lost", request=request)
         return answered
@@ -183,37 +191,41 @@ class LosesAnswers(httpx2.AsyncBaseTransport):
 
 @pytest.mark.parametrize("lost", [1, 2])
 async def test_a_payment_in_a_chat_whose_answer_is_lost_moves_the_money_once(
-    market: Market, database_url: str, lost: int
+    market: TwoGateways, database_url: str, lost: int
 ) -> None:
     """The chat does not know whether it worked, and the person says yes again."""
-    aminata, mohamed = await market.customer("100"), await market.customer()
-    way = LosesAnswers(httpx2.ASGITransport(create_app(market.world.services)), lost)
-    town = Town(market.world, database_url)
-    async with town.messenger(http=way) as messenger:
-        phone = messenger.phone(aminata.phone)
-        await phone.ask(f"send 10 to {mohamed.card}")
-        await phone.ask("yes")
-        await phone.ask(PIN)
+    aminata, mohamed = await market.create_customer("100"), await market.create_customer()
+    way = ResponseDroppingTransport(httpx2.ASGITransport(create_app(market.harness.services)), lost)
+    town = ServicesDriver(market.harness, database_url)
+    async with town.run_messenger(http=way) as messenger:
+        phone = messenger.create_phone(aminata.phone)
+        await phone.send_by_bridge(f"send 10 to {mohamed.card}")
+        await phone.send_by_bridge("yes")
+        await phone.send_by_bridge(PIN)
         for repeated in ("yes", PIN):
-            await phone.ask(repeated)
-    assert len(await town.transfers(aminata.id)) == 1
-    assert [await aminata.balance(), await mohamed.balance()] == ["89.85", "10.00"]
+            await phone.send_by_bridge(repeated)
+    assert len(await town.list_transfers(aminata.id)) == 1
+    assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]
 
 
 async def test_a_partners_webhook_retried_after_the_number_changed_hands_pays_nobody_else(
-    market: Market,
+    market: TwoGateways,
 ) -> None:
     """Between two deliveries of one webhook the phone number becomes somebody else's."""
     bank, aminata, mohamed = (
-        await market.bank("100"),
-        await market.customer(),
-        await market.customer(),
+        await market.create_bank("100"),
+        await market.create_customer(),
+        await market.create_customer(),
     )
-    done(await bank.tell("10", aminata, "INV-1"))
+    require_success(await bank.send_webhook("10", aminata, "INV-1"))
     given_up = aminata.phone
-    done(await market.ada.put(f"subscribers/{aminata.id}", phone_number=market.world.phone()))
-    done(await market.ada.put(f"subscribers/{mohamed.id}", phone_number=given_up))
+    require_success(
+        await market.admin.put(
+            f"subscribers/{aminata.id}", phone_number=market.harness.new_phone_number()
+        )
+    )
+    require_success(await market.admin.put(f"subscribers/{mohamed.id}", phone_number=given_up))
     mohamed.phone = given_up
-    again = await bank.over(market.lines[1]).tell("10", mohamed, "INV-1")
-    assert refused(again) == (409, "DUPLICATE_REFERENCE")
-    assert [await aminata.balance(), await mohamed.balance()] == ["10.00", "0.00"]
+    again = await bank.with_client(market.clients[1]).send_webhook("10", mohamed, "INV-1")
+    assert require_error(again) == (409, "DUPLICATE_REFERENCE")
+    assert [await aminata.get_balance(), await mohamed.get_balance()] == ["10.00", "0.00"]

@@ -13,28 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from field.market import Market
-from journeys.caller import done, refused
-from journeys.people import new_request_id
-from ledger.books import Books, require_sound
-from ledger.orders import p2p, pay, refund, without_limits
-from partners.stage import created, deliver
+from field.market import TwoGateways
+from harness import Harness
+from journeys.actors import new_request_id
+from journeys.api_caller import require_error, require_success
+from ledger.builders import LedgerDriver, require_balanced_books
+from ledger.command_builders import build_p2p, build_payment, build_refund, remove_limits
+from partners.builders import create_partner, post_webhook
 from tapgate import money
 from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.store.database import Database
-from world import World
 
 #: As they stand in a JSON document. A number is no amount at all: no client's float gets in.
-NUMBERS = [
+JSON_NUMBERS = [
     *("10", "10.00", "0.1", "0.30000000000000004", "1e2", "1E400", "-0", "-1", "0"),
     *("9007199254740993", "1" * 400, "true", "[]", "{}", '["10"]'),
 ]
 #: Not JSON, though some write it.
-NOT_JSON = ["NaN", "Infinity", "-Infinity", "010", "+1", ".5", "1_000"]
-STRINGS = [
+INVALID_JSON_NUMBERS = ["NaN", "Infinity", "-Infinity", "010", "+1", ".5", "1_000"]
+INVALID_AMOUNT_STRINGS = [
     *("0.30000000000000004", "1.005", "0.001", "1e2", "1E400", "NaN", "Infinity", "-Infinity"),
     *("-0", "-1", "0", "0.00", "+1", "١٢", "１２", "1,000", "1.000,00", "1 000", "1_000", ".5"),
     *("5.", "0x10", "10 ", " 10", "10\n", "", "1" * 400, "1000000000000", "0." + "0" * 400 + "1"),
@@ -42,53 +42,55 @@ STRINGS = [
 ]
 
 
-def _bodies(amount: str) -> bytes:
+def _build_bodies(amount: str) -> bytes:
     return b'{"amount": ' + amount.encode() + b", "
 
 
 @pytest.mark.parametrize("way", ["pos", "webhook"])
-async def test_what_is_no_exact_amount_moves_nothing(market: Market, way: str) -> None:
+async def test_what_is_no_exact_amount_moves_nothing(market: TwoGateways, way: str) -> None:
     """Read as a float or forgivingly, it becomes another amount."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
-    new = await created(market.world, balance="100")
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
+    new = await create_partner(market.harness, balance="100")
 
     async def send(amount: str) -> httpx2.Response:
         if way == "webhook":
             rest = json.dumps({"reference": new_request_id(), "card_serial": aminata.card})
-            return await deliver(market.lines[0], new, _bodies(amount) + rest[1:].encode())
+            return await post_webhook(
+                market.clients[0], new, _build_bodies(amount) + rest[1:].encode()
+            )
         rest = json.dumps({"request_id": new_request_id(), "card_serial": aminata.card})
-        return await market.lines[0].post(
-            "/api/v1/pos/payment", content=_bodies(amount) + rest[1:].encode(), auth=till.auth
+        return await market.clients[0].post(
+            "/api/v1/pos/payment", content=_build_bodies(amount) + rest[1:].encode(), auth=till.auth
         )
 
-    for amount in [*NUMBERS, *NOT_JSON]:
-        assert refused(await send(amount)) == (400, "INVALID_REQUEST"), amount
-    for amount in STRINGS:
-        assert refused(await send(json.dumps(amount))) == (422, "VALIDATION_FAILED"), amount
+    for amount in [*JSON_NUMBERS, *INVALID_JSON_NUMBERS]:
+        assert require_error(await send(amount)) == (400, "INVALID_REQUEST"), amount
+    for amount in INVALID_AMOUNT_STRINGS:
+        assert require_error(await send(json.dumps(amount))) == (422, "VALIDATION_FAILED"), amount
         raw = '"' + amount.replace("\n", "\\n") + '"'
-        assert refused(await send(raw)) == (422, "VALIDATION_FAILED"), amount
-    assert await aminata.balance() == "100.00"
-    assert await market.world.services.database.fetchval(
+        assert require_error(await send(raw)) == (422, "VALIDATION_FAILED"), amount
+    assert await aminata.get_balance() == "100.00"
+    assert await market.harness.services.database.fetchval(
         "SELECT count(*) = 2 FROM transactions"  # those that gave the two their money
     )
 
 
-async def test_a_tenth_and_two_tenths_are_three_tenths(market: Market) -> None:
+async def test_a_tenth_and_two_tenths_are_three_tenths(market: TwoGateways) -> None:
     """0.1 + 0.2 is 0.30000000000000004, and a wallet with 0.30 cannot pay it."""
-    aminata, till = await market.customer("0.30"), (await market.merchant()).server
-    done(await till.pay("0.1", aminata.card))
-    assert done(await till.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
+    aminata, till = await market.create_customer("0.30"), (await market.create_merchant()).server
+    require_success(await till.pay("0.1", aminata.card))
+    assert require_success(await till.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
 
 
-async def test_the_largest_amounts_are_exact_to_the_last_cent(market: Market) -> None:
+async def test_the_largest_amounts_are_exact_to_the_last_cent(market: TwoGateways) -> None:
     """Above 2**53 minor units a float skips numbers."""
-    bank = await market.bank("999999999999.99")
+    bank = await market.create_bank("999999999999.99")
     for _ in range(95):
-        await market.ada.fund_partner(bank, "999999999999.99")
-    await market.ada.fund_partner(bank, "0.01")
+        await market.admin.fund_partner(bank, "999999999999.99")
+    await market.admin.fund_partner(bank, "0.01")
     expected = 96 * 99_999_999_999_999 + 1
     assert expected > 2**53
-    found = done(await market.ada.get(f"admin/partners/{bank.id}"))
+    found = require_success(await market.admin.get(f"admin/partners/{bank.id}"))
     assert found["balance"] == f"{expected // 100}.{expected % 100:02d}"
 
 
@@ -128,45 +130,54 @@ async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
     database_url: str, database: Database
 ) -> None:
     """Fees, merchants' shares and refunded parts do not add up to what was paid."""
-    books = await Books.open(database_url, database)
+    books = await LedgerDriver.open(database_url, database)
     try:
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
-        await without_limits(books)
-        sender, receiver = await books.subscriber(100_000_00), await books.subscriber()
-        merchant = await books.processor()
+        await remove_limits(books)
+        sender, receiver = (
+            await books.create_subscriber(100_000_00),
+            await books.create_subscriber(),
+        )
+        merchant = await books.create_processor()
         sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
-        outcomes = await books.submit_together([p2p(sender, receiver, one) for one in sent])
+        outcomes = await books.submit_batch([build_p2p(sender, receiver, one) for one in sent])
         assert [one.require_accepted().fee for one in outcomes] == [
-            _half_up(one, "1.5") for one in sent
+            _round_half_up(one, "1.5") for one in sent
         ]
-        fees = sum(_half_up(one, "1.5") for one in sent)
-        assert await books.balance(receiver) == sum(sent)
-        assert await books.balance(sender) == 100_000_00 - sum(sent) - fees
+        fees = sum(_round_half_up(one, "1.5") for one in sent)
+        assert await books.get_balance(receiver) == sum(sent)
+        assert await books.get_balance(sender) == 100_000_00 - sum(sent) - fees
         for amount in (1, 49, 50, 51, 149, 150, 9_949, 9_951):
-            paid = (await books.submit(pay(receiver, merchant, amount))).require_accepted()
-            assert paid.fee == _half_up(amount, "1")
+            paid = (
+                await books.submit(build_payment(receiver, merchant, amount))
+            ).require_accepted()
+            assert paid.fee == _round_half_up(amount, "1")
             if amount > 2:
                 for part in (1, amount // 3):
                     (
-                        await books.submit(refund(merchant, paid.transaction_id, part))
+                        await books.submit(build_refund(merchant, paid.transaction_id, part))
                     ).require_accepted()
             # The rest, however odd, leaves the merchant with exactly what it had.
-            (await books.submit(refund(merchant, paid.transaction_id, None))).require_accepted()
-            assert await books.balance(merchant) == 0
-        assert await books.balance(receiver) == sum(sent)
-        assert await books.platform_balance("fees") == fees
-        await require_sound(database)
+            (
+                await books.submit(build_refund(merchant, paid.transaction_id, None))
+            ).require_accepted()
+            assert await books.get_balance(merchant) == 0
+        assert await books.get_balance(receiver) == sum(sent)
+        assert await books.get_platform_balance("fees") == fees
+        await require_balanced_books(database)
     finally:
         await books.close()
 
 
-def _half_up(amount: int, percent: str) -> int:
+def _round_half_up(amount: int, percent: str) -> int:
     exact = Decimal(amount) * Decimal(percent) / 100
     return int(exact.quantize(Decimal(1), ROUND_HALF_UP))
 
 
 @contextlib.asynccontextmanager
-async def _in(currency: str, settings: Settings, url: str) -> AsyncIterator[Market]:
+async def _run_in_currency(
+    currency: str, settings: Settings, url: str
+) -> AsyncIterator[TwoGateways]:
     """A platform that counts in another currency."""
     chosen = msgspec.structs.replace(settings, currency=currency)
     async with open_services(chosen, url) as services:
@@ -174,8 +185,8 @@ async def _in(currency: str, settings: Settings, url: str) -> AsyncIterator[Mark
             await insert_defaults(tx, currency, IdGenerator(1023))
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
-            yield await Market.open(World(services, line), line, line)
-        await require_sound(services.database)
+            yield await TwoGateways.open(Harness(services, line), line, line)
+        await require_balanced_books(services.database)
 
 
 CURRENCIES: list[tuple[str, dict[str, Any]]] = [
@@ -198,12 +209,15 @@ async def test_currencies_without_and_with_three_decimals_are_rounded_to_their_o
     settings: Settings, database_url: str, currency: str, expected: dict[str, str]
 ) -> None:
     """Everything is taken for hundredths."""
-    async with _in(currency, settings, database_url) as market:
-        aminata, till = await market.customer(expected["has"]), (await market.merchant()).server
-        paid = done(await till.pay(expected["pays"], aminata.card))
+    async with _run_in_currency(currency, settings, database_url) as market:
+        aminata, till = (
+            await market.create_customer(expected["has"]),
+            (await market.create_merchant()).server,
+        )
+        paid = require_success(await till.pay(expected["pays"], aminata.card))
         assert paid["fee_amount"] == expected["fee"]
-        assert await aminata.balance() == expected["left"]
+        assert await aminata.get_balance() == expected["left"]
         answer = await till.pay(expected["never"], aminata.card)
-        assert refused(answer) == (422, "VALIDATION_FAILED")
-        done(await till.refund(paid["transaction_id"]))
-        assert Decimal(await aminata.balance()) == Decimal(expected["has"])
+        assert require_error(answer) == (422, "VALIDATION_FAILED")
+        require_success(await till.refund(paid["transaction_id"]))
+        assert Decimal(await aminata.get_balance()) == Decimal(expected["has"])

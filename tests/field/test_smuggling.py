@@ -10,98 +10,104 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from edge.hand_wire import HandLoop, connect, settled
-from edge.line import Line, Server, connected
+from edge.raw_connection import EdgeServer, RawConnection, open_connection
+from edge.simulated_protocol import SimulatedLoop, connect, drain_event_loop
+from harness import Harness, HmacAuth
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 from tapgate.service import http_protocol
 from tapgate.service.client_addresses import ClientAddresses
 from tapgate.service.http import Request, Response
-from wallets.test_statements import statement
-from world import RequestSignature, World
+from wallets.test_statements import get_statement
 
 #: Who gets it answered has smuggled it past whatever is in front.
-HIDDEN = b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n"
-POST = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
-END = b"0\r\n\r\n"
-LENGTH = b"Content-Length: %d\r\n\r\n" % len(HIDDEN)
+SMUGGLED_REQUEST = b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n"
+POST_HEAD = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
+CHUNKED_HEAD = POST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+CONTENT_LENGTH_HEADER = b"Content-Length: %d\r\n\r\n" % len(SMUGGLED_REQUEST)
 
-AMBIGUOUS = {
-    "a length and chunks": POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" + END,
-    "chunks and a length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" + END,
-    "two equal lengths": POST + b"Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
-    "two lengths": POST + b"Content-Length: 0\r\n" + LENGTH,
-    "two lengths in one line": POST + b"Content-Length: 0, 40\r\n\r\n",
-    "a length with a sign": POST + b"Content-Length: +0\r\n\r\n",
-    "a length in hex": POST + b"Content-Length: 0x0\r\n\r\n",
-    "a length beyond counting": POST + b"Content-Length: 99999999999999999999999\r\n\r\n",
-    "an empty length": POST + b"Content-Length: \r\n\r\n",
-    "a length in two words": POST + b"Content-Length: 1 1\r\n\r\n",
-    "chunks by another name": POST + b"Transfer-Encoding: xchunked\r\n\r\n" + END,
-    "identity": POST + b"Transfer-Encoding: identity\r\n\r\n",
-    "chunks, then not": POST
+AMBIGUOUS_REQUESTS = {
+    "a length and chunks": POST_HEAD
+    + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + LAST_CHUNK,
+    "chunks and a length": POST_HEAD
+    + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n"
+    + LAST_CHUNK,
+    "two equal lengths": POST_HEAD + b"Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
+    "two lengths": POST_HEAD + b"Content-Length: 0\r\n" + CONTENT_LENGTH_HEADER,
+    "two lengths in one line": POST_HEAD + b"Content-Length: 0, 40\r\n\r\n",
+    "a length with a sign": POST_HEAD + b"Content-Length: +0\r\n\r\n",
+    "a length in hex": POST_HEAD + b"Content-Length: 0x0\r\n\r\n",
+    "a length beyond counting": POST_HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n",
+    "an empty length": POST_HEAD + b"Content-Length: \r\n\r\n",
+    "a length in two words": POST_HEAD + b"Content-Length: 1 1\r\n\r\n",
+    "chunks by another name": POST_HEAD + b"Transfer-Encoding: xchunked\r\n\r\n" + LAST_CHUNK,
+    "identity": POST_HEAD + b"Transfer-Encoding: identity\r\n\r\n",
+    "chunks, then not": POST_HEAD
     + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n"
-    + END,
-    "chunks twice": POST + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + END,
-    "chunks in quotes": POST + b'Transfer-Encoding: "chunked"\r\n\r\n' + END,
-    "chunks behind a vertical tab": POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n" + END,
-    "a space before the colon": POST + b"Transfer-Encoding : chunked\r\n\r\n" + END,
-    "a folded coding": POST + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + END,
-    "a folded header": POST + b"X-A: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+    + LAST_CHUNK,
+    "chunks twice": POST_HEAD + b"Transfer-Encoding: chunked, chunked\r\n\r\n" + LAST_CHUNK,
+    "chunks in quotes": POST_HEAD + b'Transfer-Encoding: "chunked"\r\n\r\n' + LAST_CHUNK,
+    "chunks behind a vertical tab": POST_HEAD
+    + b"Transfer-Encoding: \x0bchunked\r\n\r\n"
+    + LAST_CHUNK,
+    "a space before the colon": POST_HEAD + b"Transfer-Encoding : chunked\r\n\r\n" + LAST_CHUNK,
+    "a folded coding": POST_HEAD + b"Transfer-Encoding:\r\n chunked\r\n\r\n" + LAST_CHUNK,
+    "a folded header": POST_HEAD + b"X-A: a\r\n b\r\nContent-Length: 0\r\n\r\n",
     "a fold before the first": b"GET /api/v1/open HTTP/1.1\r\n Host: x\r\n\r\n",
-    "a line end within a chunk's extension": CHUNKED + b"1;a=b\nx\r\n" + END,
-    "chunks with bare line ends": CHUNKED + b"1\nx\n0\n\n",
-    "a chunk's size with 0x": CHUNKED + b"0x1\r\nx\r\n" + END,
-    "a negative chunk": CHUNKED + b"-1\r\nx\r\n" + END,
-    "a chunk beyond counting": CHUNKED + b"10000000000000001\r\nx\r\n" + END,
-    "a space behind a chunk's size": CHUNKED + b"1 \r\nx\r\n" + END,
-    "a chunk longer than it says": CHUNKED + b"1\r\nxx" + END,
+    "a line end within a chunk's extension": CHUNKED_HEAD + b"1;a=b\nx\r\n" + LAST_CHUNK,
+    "chunks with bare line ends": CHUNKED_HEAD + b"1\nx\n0\n\n",
+    "a chunk's size with 0x": CHUNKED_HEAD + b"0x1\r\nx\r\n" + LAST_CHUNK,
+    "a negative chunk": CHUNKED_HEAD + b"-1\r\nx\r\n" + LAST_CHUNK,
+    "a chunk beyond counting": CHUNKED_HEAD + b"10000000000000001\r\nx\r\n" + LAST_CHUNK,
+    "a space behind a chunk's size": CHUNKED_HEAD + b"1 \r\nx\r\n" + LAST_CHUNK,
+    "a chunk longer than it says": CHUNKED_HEAD + b"1\r\nxx" + LAST_CHUNK,
     "bare line ends": b"GET /api/v1/open HTTP/1.1\nHost: x\n\n",
-    "a bare return in a header": POST + b"X-A: a\rContent-Length: 5\r\n\r\n",
-    "a bare line end in a header": POST + b"X-A: a\n" + LENGTH,
-    "NUL in a value": POST + b"X-A: a\0b\r\nContent-Length: 0\r\n\r\n",
-    "NUL in a name": POST + b"X\0A: a\r\nContent-Length: 0\r\n\r\n",
-    "a header without a name": POST + b": a\r\nContent-Length: 0\r\n\r\n",
-    "a name that is none": POST + b"X(A): a\r\nContent-Length: 0\r\n\r\n",
+    "a bare return in a header": POST_HEAD + b"X-A: a\rContent-Length: 5\r\n\r\n",
+    "a bare line end in a header": POST_HEAD + b"X-A: a\n" + CONTENT_LENGTH_HEADER,
+    "NUL in a value": POST_HEAD + b"X-A: a\0b\r\nContent-Length: 0\r\n\r\n",
+    "NUL in a name": POST_HEAD + b"X\0A: a\r\nContent-Length: 0\r\n\r\n",
+    "a header without a name": POST_HEAD + b": a\r\nContent-Length: 0\r\n\r\n",
+    "a name that is none": POST_HEAD + b"X(A): a\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.2": b"GET /api/v1/open HTTP/1.2\r\nHost: x\r\n\r\n",
     "HTTP/0.9": b"GET /api/v1/open\r\n",
     "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "tabs between the words": b"GET\t/api/v1/open\tHTTP/1.1\r\nHost: x\r\n\r\n",
     "a method in small letters": b"get /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a length and chunks, and another protocol": POST
+    "a length and chunks, and another protocol": POST_HEAD
     + b"Upgrade: h2c\r\nConnection: upgrade\r\nContent-Length: 4\r\n"
     + b"Transfer-Encoding: chunked\r\n\r\n"
-    + END,
-    "100 kB of one header": POST + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
-    "3,000 times one header": POST + b"X:\r\n" * 3_000 + b"\r\n",
-    "10,000 headers": POST + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
+    + LAST_CHUNK,
+    "100 kB of one header": POST_HEAD + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
+    "3,000 times one header": POST_HEAD + b"X:\r\n" * 3_000 + b"\r\n",
+    "10,000 headers": POST_HEAD + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
 }
 
 
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
     """Of a small gateway behind the wire that a real one has."""
-    running = Server(tmp_path)
+    running = EdgeServer(tmp_path)
     yield running.port
     running.stop()
 
 
-async def answers(line: Line) -> list[httpx2.Response]:
+async def read_all_responses(line: RawConnection) -> list[httpx2.Response]:
     """All of them, to the end of the connection."""
     got = []
     while True:
         try:
-            got.append(await line.answer())
+            got.append(await line.read_response())
         except asyncio.IncompleteReadError:
             return got
 
 
-async def all_answers(port: int, data: bytes) -> list[httpx2.Response]:
-    async with connected(port) as line:
+async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
+    async with open_connection(port) as line:
         await line.send(data)
-        line.end()
-        return await answers(line)
+        line.send_eof()
+        return await read_all_responses(line)
 
 
 async def test_a_request_that_could_be_two_is_refused_and_nothing_behind_it_is_read(
@@ -109,8 +115,8 @@ async def test_a_request_that_could_be_two_is_refused_and_nothing_behind_it_is_r
 ) -> None:
     """A proxy and a server that disagree on where a body ends let one client's bytes become
     another client's request."""
-    for what, data in AMBIGUOUS.items():
-        (answer,) = await all_answers(port, data + HIDDEN)
+    for what, data in AMBIGUOUS_REQUESTS.items():
+        (answer,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), what
         assert answer.headers["connection"] == "close", what
 
@@ -120,20 +126,20 @@ async def test_a_body_is_never_read_as_a_request(port: int) -> None:
     this hop only."""
     for head in (
         b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n",
-        POST + b"Upgrade: h2c\r\nConnection: upgrade\r\n",
-        POST + b"Connection: close, content-length\r\n",
-        POST + b"Expect: 200-ok\r\n",
+        POST_HEAD + b"Upgrade: h2c\r\nConnection: upgrade\r\n",
+        POST_HEAD + b"Connection: close, content-length\r\n",
+        POST_HEAD + b"Expect: 200-ok\r\n",
     ):
-        async with connected(port) as line:
-            await line.send(head + LENGTH + HIDDEN)
-            line.end()
-            assert [one.status_code for one in await answers(line)] == [200], head
+        async with open_connection(port) as line:
+            await line.send(head + CONTENT_LENGTH_HEADER + SMUGGLED_REQUEST)
+            line.send_eof()
+            assert [one.status_code for one in await read_all_responses(line)] == [200], head
 
 
 async def test_http_1_0_does_not_keep_a_connection_for_what_is_behind(port: int) -> None:
     """Chunks did not exist then: an old proxy forwards them as it likes."""
-    old = b"POST /api/v1/echoes HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + END
-    assert len(await all_answers(port, old + HIDDEN)) == 1
+    old = b"POST /api/v1/echoes HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST_CHUNK
+    assert len(await send_and_read_all(port, old + SMUGGLED_REQUEST)) == 1
 
 
 async def test_a_path_has_one_spelling(port: int) -> None:
@@ -153,7 +159,7 @@ async def test_a_path_has_one_spelling(port: int) -> None:
         b"/api/v1/open%00",
         b"/API/v1/open",
     ):
-        (answer,) = await all_answers(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        (answer,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
         assert answer.status_code == 404, path
 
 
@@ -172,21 +178,21 @@ async def test_headers_do_not_change_method_path_or_sender(port: int) -> None:
             (b"X-Forwarded-Host", b"evil.example"),
         )
     )
-    (answer,) = await all_answers(port, HIDDEN[:-2] + lines + b"\r\n")
+    (answer,) = await send_and_read_all(port, SMUGGLED_REQUEST[:-2] + lines + b"\r\n")
     assert (answer.status_code, answer.json()["ip"]) == (200, "127.0.0.1")
 
 
 async def test_an_absolute_target_leads_to_the_same_path(port: int) -> None:
     """The host that it names is not asked for anything and not believed."""
     for target in (b"http://evil.example/api/v1/open", b"https://a@evil.example:1/api/v1/open?b"):
-        (answer,) = await all_answers(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
+        (answer,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
         assert answer.status_code == 200
 
 
 async def test_of_two_credentials_in_one_request_neither_counts(port: int) -> None:
     """A proxy judges the first line and the server the last: whoever sends two is two people."""
     for first, last in ((b"key_reader", b"key_writer"), (b"key_writer", b"key_writer")):
-        (answer,) = await all_answers(
+        (answer,) = await send_and_read_all(
             port,
             b"GET /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
             b"Authorization: Bearer %b\r\n\r\n" % (first, last),
@@ -204,8 +210,8 @@ async def test_every_proxys_line_about_the_sender_counts() -> None:
         seen.append(behind.resolve("10.0.0.1", request.headers))
         return Response(204, b"", b"")
 
-    client = connect(HandLoop())
-    client.wire._respond = respond
+    client = connect(SimulatedLoop())
+    client.protocol._respond = respond
     for lines in (
         (b"192.0.2.66, 203.0.113.7, 10.0.0.9",),
         (b"192.0.2.66, 203.0.113.7", b"10.0.0.9"),
@@ -213,22 +219,24 @@ async def test_every_proxys_line_about_the_sender_counts() -> None:
     ):
         told = b"".join(b"X-Forwarded-For: %b\r\n" % line for line in lines)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n%b\r\n" % told)
-        await settled()
+        await drain_event_loop()
     assert seen == ["203.0.113.7"] * 3
 
 
 async def test_a_request_id_cannot_write_a_header(port: int) -> None:
     """What is echoed into the head of an answer without a look becomes a second answer."""
     for given in (b"a%0d%0aSet-Cookie: b", b"a\tb", b"a b", b"a" * 129, "é".encode(), b"a;b", b""):
-        (answer,) = await all_answers(port, HIDDEN[:-2] + b"X-Request-ID: %b\r\n\r\n" % given)
+        (answer,) = await send_and_read_all(
+            port, SMUGGLED_REQUEST[:-2] + b"X-Request-ID: %b\r\n\r\n" % given
+        )
         assert answer.headers["x-request-id"] != given.decode("latin-1")
         assert "set-cookie" not in answer.headers
 
 
 async def test_a_refused_request_takes_those_behind_it_along(port: int) -> None:
     """After what cannot be read, nobody knows where the next request begins."""
-    bad = POST + b"Content-Length: x\r\n\r\n"
-    got = await all_answers(port, HIDDEN + bad + HIDDEN * 3)
+    bad = POST_HEAD + b"Content-Length: x\r\n\r\n"
+    got = await send_and_read_all(port, SMUGGLED_REQUEST + bad + SMUGGLED_REQUEST * 3)
     assert [one.status_code for one in got] in ([200], [200, 400])
 
 
@@ -249,18 +257,18 @@ async def test_thousands_of_offers_of_another_protocol_at_once(
 
     monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", counted)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
-    got = await all_answers(port, offer * 1000)
+    got = await send_and_read_all(port, offer * 1000)
     assert [one.status_code for one in got] == [404] * 1000
     assert len(depths) == 1000
     assert max(depths) - min(depths) <= 1  # from the transport, or from the event loop
 
 
 async def test_what_is_signed_is_the_path_that_is_served(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """Who checks a signature on the decoded path and routes by the raw one, or the other way
     round, signs for two paths at once."""
-    till = await world.processor()
+    till = await world.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
     served = "/api/v1/pos/lookup-card"
     for signed, called in (
@@ -271,27 +279,31 @@ async def test_what_is_signed_is_the_path_that_is_served(
         ("/payment/lookup-card", "/api/v1/payment/lookup-card"),
         (served, "/api/v1/pos/payment"),
     ):
-        answer = await client.post(called, content=body, headers=_signed(till, signed, body))
+        answer = await client.post(called, content=body, headers=_sign_headers(till, signed, body))
         assert answer.status_code in (401, 404), called
-    answer = await client.post(served + "?a", content=body, headers=_signed(till, served, body))
+    answer = await client.post(
+        served + "?a", content=body, headers=_sign_headers(till, served, body)
+    )
     assert answer.json()["code"] == "CARD_NOT_FOUND"
 
 
-def _signed(till: RequestSignature, path: str, body: bytes) -> dict[str, str]:
+def _sign_headers(till: HmacAuth, path: str, body: bytes) -> dict[str, str]:
     timestamp = format_rfc3339(system_clock())
     signature = signing.sign(till.secret.encode(), "POST", path, timestamp, body)
     return {"X-API-Key-ID": till.id, "X-Timestamp": timestamp, "X-Signature": signature}
 
 
 async def test_the_host_header_is_in_no_link_that_is_given_out(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """A link made from the Host header sends a statement's reader, and the token in the link, to
     whoever wrote that header."""
     spoofed = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
     client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
-    holder = await world.subscriber()
-    drawn = await statement(world, await world.api_key("payments:read"), holder, format="csv")
+    holder = await world.create_subscriber()
+    drawn = await get_statement(
+        world, await world.create_api_key("payments:read"), holder, format="csv"
+    )
     assert drawn["statement_url"].startswith(world.services.settings.public_url + "/api/v1/")
     file = await client.get(drawn["statement_url"].removeprefix(world.services.settings.public_url))
     assert "evil" not in str(file.headers)

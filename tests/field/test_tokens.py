@@ -12,46 +12,46 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from harness import BearerAuth, Harness
 from tapgate import ids
-from world import Bearer, World
 
-ADMINS = "/api/v1/admin/users"
-LOGIN, LOGOUT = "/api/v1/admin/login", "/api/v1/admin/logout"
-REFRESH, ME = "/api/v1/admin/refresh", "/api/v1/admin/me"
+ADMINS_URL = "/api/v1/admin/users"
+LOGIN_URL, LOGOUT_URL = "/api/v1/admin/login", "/api/v1/admin/logout"
+REFRESH_URL, ME_URL = "/api/v1/admin/refresh", "/api/v1/admin/me"
 EMAIL, PASSWORD = "eve@example.com", "correct horse battery"
 
 
 @pytest.fixture
-async def admin_id(world: World) -> str:
+async def admin_id(world: Harness) -> str:
     """Of an admin who can log in."""
     new = {"email": EMAIL, "password": PASSWORD, "name": "Eve", "role": "system_admin"}
-    answer = await world.client.post(ADMINS, json=new, auth=await world.admin())
+    answer = await world.client.post(ADMINS_URL, json=new, auth=await world.create_admin())
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
 
 async def log_in(client: httpx2.AsyncClient) -> dict[str, Any]:
-    answer = await client.post(LOGIN, json={"email": EMAIL, "password": PASSWORD})
+    answer = await client.post(LOGIN_URL, json={"email": EMAIL, "password": PASSWORD})
     assert answer.status_code == 200, answer.text
     tokens: dict[str, Any] = answer.json()
     return tokens
 
 
 async def refresh(client: httpx2.AsyncClient, refresh_token: str) -> httpx2.Response:
-    return await client.post(REFRESH, json={"refresh_token": refresh_token})
+    return await client.post(REFRESH_URL, json={"refresh_token": refresh_token})
 
 
-async def status(client: httpx2.AsyncClient, token: str) -> int:
-    answer = await client.get(ME, headers={"Authorization": f"Bearer {token}"})
+async def get_status(client: httpx2.AsyncClient, token: str) -> int:
+    answer = await client.get(ME_URL, headers={"Authorization": f"Bearer {token}"})
     return answer.status_code
 
 
-def part(value: Any) -> str:
+def encode_token_part(value: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
 @pytest.fixture
-async def genuine(world: World, admin_id: str) -> str:
+async def genuine(world: Harness, admin_id: str) -> str:
     return str((await log_in(world.client))["token"])
 
 
@@ -60,12 +60,12 @@ async def test_a_token_without_signature_is_refused(
 ) -> None:
     """`alg: none` in any spelling: the oldest of all ways to forge a token."""
     header, claims, signature = genuine.split(".")
-    assert await status(client, genuine) == 200
+    assert await get_status(client, genuine) == 200
     sid = jwt.get_unverified_header(genuine)["sid"]
     for algorithm in ("none", "None", "NONE", "nOnE", "", " none", None, 0, [], "HS256\0"):
-        head = part({"alg": algorithm, "typ": "JWT", "sid": sid})
+        head = encode_token_part({"alg": algorithm, "typ": "JWT", "sid": sid})
         for forged in (f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{signature}"):
-            assert await status(client, forged) == 401, algorithm
+            assert await get_status(client, forged) == 401, algorithm
     for forged in (
         f"{header}.{claims}.",
         f"{header}.{claims}",
@@ -73,7 +73,7 @@ async def test_a_token_without_signature_is_refused(
         "..",
         ".",
     ):
-        assert await status(client, forged) == 401, forged
+        assert await get_status(client, forged) == 401, forged
 
 
 async def test_a_token_signed_with_any_other_key_is_refused(
@@ -87,7 +87,7 @@ async def test_a_token_signed_with_any_other_key_is_refused(
     pem = public.public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    own = {"kty": "oct", "k": part("x" * 32)}
+    own = {"kty": "oct", "k": encode_token_part("x" * 32)}
     heads: tuple[dict[str, Any], ...] = (
         {},
         {"kid": "../../../../dev/null"},
@@ -102,34 +102,35 @@ async def test_a_token_signed_with_any_other_key_is_refused(
     for head in heads:
         for key in ("x" * 32, "\0" * 32, sid * 3, genuine.split(".")[2]):
             forged = jwt.encode(claims, key, algorithm="HS256", headers={"sid": sid} | head)
-            assert await status(client, forged) == 401, head
+            assert await get_status(client, forged) == 401, head
     by_rsa = jwt.encode(claims, private, algorithm="RS256", headers={"sid": sid})
-    assert await status(client, by_rsa) == 401
-    signed = f"{part({'alg': 'HS256', 'typ': 'JWT', 'sid': sid})}.{part(claims)}"
+    assert await get_status(client, by_rsa) == 401
+    head = encode_token_part({"alg": "HS256", "typ": "JWT", "sid": sid})
+    signed = f"{head}.{encode_token_part(claims)}"
     digest = hmac.digest(pem, signed.encode(), "sha256")
     confused = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-    assert await status(client, f"{signed}.{confused}") == 401
+    assert await get_status(client, f"{signed}.{confused}") == 401
 
 
 async def test_what_a_genuine_token_claims_beside_its_session_is_not_believed(
-    client: httpx2.AsyncClient, world: World, admin_id: str
+    client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
     """A token with more rights than its admin, or for another admin, signed with the right key."""
     secret = world.services.settings.jwt_secret
-    support = await world.admin("S")
+    support = await world.create_admin("S")
     token = support._credential
     sid = jwt.get_unverified_header(token)["sid"]
     claims = jwt.decode(token, secret, algorithms=["HS256"])
 
-    def signed(**changes: Any) -> Bearer:
-        return Bearer(
+    def signed(**changes: Any) -> BearerAuth:
+        return BearerAuth(
             jwt.encode(claims | changes, secret, algorithm="HS256", headers={"sid": sid}), ""
         )
 
-    answer = await client.get(ADMINS, auth=signed(role="system_admin", scopes=["*"]))
+    answer = await client.get(ADMINS_URL, auth=signed(role="system_admin", scopes=["*"]))
     assert answer.status_code == 403
     for other in ({"sub": admin_id}, {"sub": ids.encode(ids.ADMIN, 1)}, {"sub": "' OR 1=1"}):
-        assert (await client.get(ME, auth=signed(**other))).status_code == 401
+        assert (await client.get(ME_URL, auth=signed(**other))).status_code == 401
     now = int(world.services.clock().timestamp())
     for times in (
         {"exp": now - 1},
@@ -142,7 +143,7 @@ async def test_what_a_genuine_token_claims_beside_its_session_is_not_believed(
         {"iat": "yesterday"},
         {"aud": "another service"},
     ):
-        assert (await client.get(ME, auth=signed(**times))).status_code == 401, times
+        assert (await client.get(ME_URL, auth=signed(**times))).status_code == 401, times
 
 
 async def test_a_cut_or_padded_token_is_refused(client: httpx2.AsyncClient, genuine: str) -> None:
@@ -151,11 +152,11 @@ async def test_a_cut_or_padded_token_is_refused(client: httpx2.AsyncClient, genu
     padded = [genuine + end for end in ("=", "==", "!", ".", "%20", " x", ",", genuine)]
     inside = [genuine.replace(".", " .", 1), genuine.replace(".", "!.", 1), "\\" + genuine]
     for other in (*cuts, *padded, *inside):
-        assert await status(client, other) == 401, other
+        assert await get_status(client, other) == 401, other
 
 
 async def test_a_token_of_another_installation_is_refused(
-    client: httpx2.AsyncClient, world: World, admin_id: str
+    client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
     """Two installations that were given one secret: the sessions of the other are not here."""
     elsewhere = world.services.authenticator.sessions._access_tokens.issue(
@@ -165,16 +166,16 @@ async def test_a_token_of_another_installation_is_refused(
         role="system_admin",
         now=world.services.clock(),
     )
-    assert await status(client, elsewhere) == 401
+    assert await get_status(client, elsewhere) == 401
 
 
 async def test_each_kind_of_token_is_good_for_its_own_purpose_only(
-    client: httpx2.AsyncClient, world: World, admin_id: str
+    client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
     """A refresh token that opens doors lives thirty days in every log of a proxy."""
     tokens = await log_in(client)
-    key = await world.api_key("subscribers:read")
-    assert await status(client, tokens["refresh_token"]) == 401
+    key = await world.create_api_key("subscribers:read")
+    assert await get_status(client, tokens["refresh_token"]) == 401
     for other in (tokens["token"], key._credential, tokens["refresh_token"] + " ", ""):
         answer = await refresh(client, other)
         assert answer.status_code in (401, 422)
@@ -195,7 +196,7 @@ async def test_when_a_thief_and_the_owner_refresh_at_once_both_are_out(
     assert {answer.status_code for answer in answers} == {200, 401}
     for one in (client, other_client):
         for pair in (tokens, *won):
-            assert await status(one, pair["token"]) == 401
+            assert await get_status(one, pair["token"]) == 401
             assert (await refresh(one, pair["refresh_token"])).status_code == 401
 
 
@@ -208,27 +209,27 @@ async def test_a_token_from_long_ago_ends_all_that_came_of_it(
     newest = first
     for one in (client, other_client, client):
         newest = (await refresh(one, newest["refresh_token"])).json()
-    assert await status(client, newest["token"]) == 200
+    assert await get_status(client, newest["token"]) == 200
     assert (await refresh(other_client, first["refresh_token"])).status_code == 401
     for one in (client, other_client):
-        assert await status(one, newest["token"]) == 401
-        assert await status(one, bystander["token"]) == 200
+        assert await get_status(one, newest["token"]) == 401
+        assert await get_status(one, bystander["token"]) == 200
     assert (await refresh(client, newest["refresh_token"])).status_code == 401
 
 
 async def test_after_a_logout_and_after_being_disabled_no_token_is_left(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World, admin_id: str
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
     """Logging out that only forgets a cookie leaves the refresh token good for a month."""
     tokens = await log_in(client)
-    answer = await client.post(LOGOUT, headers={"Authorization": f"Bearer {tokens['token']}"})
+    answer = await client.post(LOGOUT_URL, headers={"Authorization": f"Bearer {tokens['token']}"})
     assert answer.status_code == 204
     others = await log_in(client), await log_in(other_client)
-    answer = await client.post(f"{ADMINS}/{admin_id}/disable", auth=await world.admin())
+    answer = await client.post(f"{ADMINS_URL}/{admin_id}/disable", auth=await world.create_admin())
     assert answer.status_code == 200
     for pair in (tokens, *others):
         for one in (client, other_client):
-            assert await status(one, pair["token"]) == 401
+            assert await get_status(one, pair["token"]) == 401
             assert (await refresh(one, pair["refresh_token"])).status_code == 401
-    await client.post(f"{ADMINS}/{admin_id}/enable", auth=await world.admin())
+    await client.post(f"{ADMINS_URL}/{admin_id}/enable", auth=await world.create_admin())
     assert (await refresh(client, others[0]["refresh_token"])).status_code == 401

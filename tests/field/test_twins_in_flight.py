@@ -4,69 +4,71 @@ import asyncio
 
 import pytest
 
-from field.market import Market
-from gateway.money_cases import CASES, ROUTES, entries, send, transactions
-from journeys.at_once import Asked, Line, said
-from journeys.caller import done
-from journeys.people import new_request_id
+from field.market import TwoGateways
+from gateway.money_requests import CASES, ROUTES, count_entries, count_transactions, send_case
+from journeys.actors import new_request_id
+from journeys.api_caller import require_success
+from journeys.concurrency import Client, PendingResponse, count_outcomes
 from tapgate import ids
 
 every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
-async def test_twins_at_two_processes_move_the_money_once(market: Market, route: str) -> None:
+async def test_twins_at_two_processes_move_the_money_once(market: TwoGateways, route: str) -> None:
     """Each process looks for the key, neither finds it, both pay."""
-    case = await CASES[route](market.world)
-    before = await entries(market.world)
+    case = await CASES[route](market.harness)
+    before = await count_entries(market.harness)
 
-    def ask(line: Line) -> Asked:
-        return send(market.world, case, "one", client=line)
+    def ask(line: Client) -> PendingResponse:
+        return send_case(market.harness, case, "one", client=line)
 
-    answers = await market.at_once(*[ask] * 8)
-    assert said(answers) == {200: 8}
+    answers = await market.run_concurrently(*[ask] * 8)
+    assert count_outcomes(answers) == {200: 8}
     assert len({answer.content for answer in answers}) == 1
     assert len([one for one in answers if "Idempotent-Replayed" not in one.headers]) == 1
-    assert await transactions(market.world, "one") == 1
+    assert await count_transactions(market.harness, "one") == 1
     # As many entries as it takes alone.
-    moved = await entries(market.world) - before
-    await send(market.world, case, "one", client=market.lines[1])
-    assert await entries(market.world) - before == moved
+    moved = await count_entries(market.harness) - before
+    await send_case(market.harness, case, "one", client=market.clients[1])
+    assert await count_entries(market.harness) - before == moved
 
 
 async def test_the_twin_of_a_request_whose_session_dies_moves_the_money_once(
-    market: Market,
+    market: TwoGateways,
 ) -> None:
     """The first dies at the database; its twin must neither be lost with it nor pay beside it."""
-    aminata, till = await market.customer("100"), (await market.merchant()).server
+    aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
-    database = market.world.services.database
+    database = market.harness.services.database
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
             ids.decode(ids.SUBSCRIBER, aminata.id),
         )
         first = asyncio.create_task(till.pay("10", aminata.card, **name))
-        await _waiting(market, 1)
-        twin = asyncio.create_task(till.over(market.lines[1]).pay("10", aminata.card, **name))
-        await _waiting(market, 2)
+        await _wait_for_blocked_sessions(market, 1)
+        twin = asyncio.create_task(
+            till.with_client(market.clients[1]).pay("10", aminata.card, **name)
+        )
+        await _wait_for_blocked_sessions(market, 2)
         await tx.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event = 'transactionid'
                ORDER BY query_start LIMIT 1"""
         )
     assert (await first).status_code == 503
-    assert done(await twin)["remaining_balance"] == "90.00 SLE"
+    assert require_success(await twin)["remaining_balance"] == "90.00 SLE"
     # Who was told 503 asks again.
     again = await till.pay("10", aminata.card, **name)
     assert again.content == (await twin).content
-    assert await aminata.balance() == "90.00"
+    assert await aminata.get_balance() == "90.00"
 
 
-async def _waiting(market: Market, many: int) -> None:
+async def _wait_for_blocked_sessions(market: TwoGateways, many: int) -> None:
     """That many sessions wait for a lock."""
     async with asyncio.timeout(30):
-        while many != await market.world.services.database.fetchval(
+        while many != await market.harness.services.database.fetchval(
             """SELECT count(*) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event_type = 'Lock'"""
         ):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-from ledger.books import Books, Clock, movement
+from ledger.builders import FakeClock, LedgerDriver, build_command
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome
@@ -14,8 +14,8 @@ from tapgate.store.database import Database
 
 
 class TwoLedgers:
-    def __init__(self, *both: Books) -> None:
-        self.both = both
+    def __init__(self, *both: LedgerDriver) -> None:
+        self.ledgers = both
         self.first, self.second = both
 
     @classmethod
@@ -23,7 +23,10 @@ class TwoLedgers:
     async def open(
         cls, url: str, database: Database, timezone: str = "Africa/Freetown"
     ) -> AsyncIterator["TwoLedgers"]:
-        both = [await Books.open(url, database, Clock(), timezone, slot) for slot in (501, 502)]
+        both = [
+            await LedgerDriver.open(url, database, FakeClock(), timezone, slot)
+            for slot in (501, 502)
+        ]
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
         try:
             yield cls(*both)
@@ -31,35 +34,37 @@ class TwoLedgers:
             for books in both:
                 await books.close()
 
-    async def give_limits(self, **limits: int) -> None:
+    async def set_limits(self, **limits: int) -> None:
         changes = ", ".join(f"{name} = ${place}" for place, name in enumerate(limits, 1))
         await self.first.database.execute(f"UPDATE account_rules SET {changes}", *limits.values())
-        self.forget_rules()
+        self.invalidate_rules()
 
-    def forget_rules(self) -> None:
-        for books in self.both:
+    def invalidate_rules(self) -> None:
+        for books in self.ledgers:
             books.ledger._invalidate_rules()
 
-    async def pair(self, balance: int) -> tuple[int, int]:
+    async def create_pair(self, balance: int) -> tuple[int, int]:
         """Somebody with money, and somebody else."""
-        return await self.first.subscriber(balance), await self.first.subscriber()
+        return await self.first.create_subscriber(balance), await self.first.create_subscriber()
 
-    def move(self, **time: float) -> None:
+    def advance_clocks(self, **time: float) -> None:
         """Time passes at both."""
-        for books in self.both:
-            books.clock.moment += timedelta(**time)
+        for books in self.ledgers:
+            books.clock.now += timedelta(**time)
 
-    async def spend(self, books: Books, sender: int, receiver: int, amount: int) -> Outcome:
+    async def submit_transfer(
+        self, books: LedgerDriver, sender: int, receiver: int, amount: int
+    ) -> Outcome:
         sides = commands.subscriber_party(sender), commands.subscriber_party(receiver)
-        return await books.submit(movement(chart.TRANSFER, *sides, amount))
+        return await books.submit(build_command(chart.TRANSFER, *sides, amount))
 
-    async def spend_at_once(
+    async def submit_concurrently(
         self, sender: int, receiver: int, amount: int, *, times: int
     ) -> Counter[Code | None]:
         """How often each was said, half of the times by each process."""
         outcomes = await asyncio.gather(
             *(
-                self.spend(self.both[number % 2], sender, receiver, amount)
+                self.submit_transfer(self.ledgers[number % 2], sender, receiver, amount)
                 for number in range(times)
             )
         )

@@ -7,13 +7,13 @@ import sys
 from time import monotonic
 
 from fuzz.findings import Finding
-from fuzz.forgery import accepted, at_rest, everything_written, forgeries
-from fuzz.installation import Installation, installed
-from fuzz.methods import wrong_answers
-from fuzz.run import descriptions, fuzzed, ways_to
-from fuzz.signed import each_kind
-from fuzz.stock import Stock, stocked
-from fuzz.tally import Tally
+from fuzz.fixtures import FuzzFixtures, create_fixtures
+from fuzz.forgery import build_forgeries, digest_tables, find_accepted, wait_until_idle
+from fuzz.installation import Installation, create_installation
+from fuzz.results import Results
+from fuzz.run import fetch_openapi_documents, open_connections, run_fuzzing
+from fuzz.signed_requests import build_each_kind
+from fuzz.unsupported_methods import find_wrong_responses
 
 
 def main() -> int:
@@ -22,57 +22,57 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
     arguments = parser.parse_args()
     print(f"Seed {arguments.seed}, {arguments.requests} requests", flush=True)
-    tally = asyncio.run(run(arguments.requests, arguments.seed))
+    tally = asyncio.run(run_all(arguments.requests, arguments.seed))
     for finding in tally.findings:
         print(finding)
-    for line in tally.summary():
+    for line in tally.format_summary():
         print(line)
-    return 1 if tally.found else 0
+    return 1 if tally.finding_count else 0
 
 
-async def run(count: int, seed: int) -> Tally:
+async def run_all(count: int, seed: int) -> Results:
     started = monotonic()
-    async with installed() as installation:
-        stock = await stocked(installation)
-        wrong = await forged(stock) + await wrong_methods(installation)
-        tally = await fuzzed(stock, count, seed, _say)
+    async with create_installation() as installation:
+        stock = await create_fixtures(installation)
+        wrong = await run_forgeries(stock) + await run_wrong_methods(installation)
+        tally = await run_fuzzing(stock, count, seed, _print_line)
         for problem in wrong:
-            tally.find(problem)
-        for line in tally.table():
+            tally.add_finding(problem)
+        for line in tally.format_table():
             print(line)
-        await installation.require_sound()
+        await installation.require_no_failures()
         print(f"The books balance and no error was logged, after {monotonic() - started:.0f} s")
     return tally
 
 
-async def forged(stock: Stock) -> list[Finding]:
+async def run_forgeries(stock: FuzzFixtures) -> list[Finding]:
     """Each signed request with each byte changed in each way."""
     installation = stock.installation
-    url = installation.platform.database_url
+    url = installation.deployment.database_url
     found: list[Finding] = []
-    genuine = await each_kind(stock)
-    before = await at_rest(url)
-    async with ways_to(installation) as ways:
+    genuine = await build_each_kind(stock)
+    before = await wait_until_idle(url)
+    async with open_connections(installation) as ways:
         for signed in genuine:
-            tries = list(forgeries(signed))
+            tries = list(build_forgeries(signed))
             found += [Finding(signed.kind, "a forger", "accepted", one, "") for one in
-                      await accepted(tries, ways)]  # fmt: skip
-            _say(f"{len(tries)} forgeries of a request of the kind {signed.kind}")
-    if await everything_written(url) != before:
+                      await find_accepted(tries, ways)]  # fmt: skip
+            _print_line(f"{len(tries)} forgeries of a request of the kind {signed.kind}")
+    if await digest_tables(url) != before:
         found.append(Finding("all", "a forger", "wrote something", "", ""))
     return found
 
 
-async def wrong_methods(installation: Installation) -> list[Finding]:
-    documents = await descriptions(installation)
-    async with ways_to(installation) as ways:
+async def run_wrong_methods(installation: Installation) -> list[Finding]:
+    documents = await fetch_openapi_documents(installation)
+    async with open_connections(installation) as ways:
         return [
             Finding(wrong, "nobody", "not 405 with what is allowed", "", "")
-            async for wrong in wrong_answers(documents, ways)
+            async for wrong in find_wrong_responses(documents, ways)
         ]
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, flush=True)
 
 

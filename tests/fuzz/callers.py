@@ -7,15 +7,15 @@ from typing import Any
 import httpx2
 
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
-from journeys.caller import done
-from journeys.staff import Admin
+from harness import BearerAuth, HmacAuth, ServiceAuth
+from journeys.admin import Admin
+from journeys.api_caller import require_success
 from tapgate import signing
 from tapgate.admin.model import SCOPES
 from tapgate.edge.endpoint import ROLES_BY_LETTER
-from world import Bearer, RequestSignature, ServiceSignature
 
 
-class BodySignature(httpx2.Auth):
+class BodyHmacAuth(httpx2.Auth):
     """A webhook's, which covers the body alone."""
 
     requires_request_body = True
@@ -45,7 +45,7 @@ class Caller:
             next(self.auth.sync_auth_flow(request))
 
 
-NOBODY = Caller("nobody", None)
+ANONYMOUS = Caller("nobody", None)
 
 
 class Callers:
@@ -58,26 +58,26 @@ class Callers:
     def all(self) -> list[Caller]:
         return list(self.by_name.values())
 
-    def let_in(self, operation: Mapping[str, Any], path: str) -> list[Caller]:
+    def list_allowed(self, operation: Mapping[str, Any], path: str) -> list[Caller]:
         """Never nobody at all: what everybody may call, nobody in particular calls."""
         if path.startswith("/api/v1/webhooks/partners/"):
             return [self.by_name["webhook"]]
-        names = [name for choice in operation["security"] for name in _names(choice)]
-        return [self.by_name[name] for name in names] or [NOBODY]
+        names = [name for choice in operation["security"] for name in _caller_names(choice)]
+        return [self.by_name[name] for name in names] or [ANONYMOUS]
 
 
-def _names(choice: Mapping[str, list[str]]) -> list[str]:
+def _caller_names(choice: Mapping[str, list[str]]) -> list[str]:
     if "apiKey" in choice:
         return [f"key {choice['apiKey'][0]}", "key of all scopes"]
     if "adminToken" in choice:
         return choice["adminToken"]
-    for scheme, names in _SCHEMES.items():
+    for scheme, names in _CALLERS_BY_SCHEME.items():
         if scheme in choice:
             return names
     return []
 
 
-_SCHEMES = {
+_CALLERS_BY_SCHEME = {
     "posSignature": ["processor", "terminal"],
     "partnerSignature": ["partner"],
     "serviceSignature": ["service"],
@@ -86,37 +86,37 @@ _SCHEMES = {
 }
 
 
-async def everybody(installation: Installation, ada: Admin) -> Callers:
+async def create_callers(installation: Installation, ada: Admin) -> Callers:
     """Made anew, for fuzzing alone: nothing in the stock names them, so nothing ends them."""
-    made = [NOBODY, *await _keys(ada), *await _admins(ada)]
-    made += [*await _merchants(ada), *await _partners(ada)]
+    made = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
+    made += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
     secrets = installation.settings.service_secrets
     made += [
-        Caller("service", ServiceSignature("messenger", secrets["messenger"])),
-        Caller("channel", BodySignature("X-Hub-Signature-256", APP_SECRET, "sha256=")),
-        Caller("bridge", Bearer(BRIDGE_TOKEN, "bridge")),
+        Caller("service", ServiceAuth("messenger", secrets["messenger"])),
+        Caller("channel", BodyHmacAuth("X-Hub-Signature-256", APP_SECRET, "sha256=")),
+        Caller("bridge", BearerAuth(BRIDGE_TOKEN, "bridge")),
     ]
     return Callers(made)
 
 
-async def _keys(ada: Admin) -> list[Caller]:
-    scoped = [Caller(f"key {scope}", (await ada.app(scope)).auth) for scope in SCOPES]
-    return [*scoped, Caller("key of all scopes", (await ada.app()).auth)]
+async def _create_api_key_callers(ada: Admin) -> list[Caller]:
+    scoped = [Caller(f"key {scope}", (await ada.create_app(scope)).auth) for scope in SCOPES]
+    return [*scoped, Caller("key of all scopes", (await ada.create_app()).auth)]
 
 
-async def _admins(ada: Admin) -> list[Caller]:
+async def _create_admin_callers(ada: Admin) -> list[Caller]:
     return [
-        Caller(role, (await ada.hire("Fuzz", letter)).auth)
+        Caller(role, (await ada.create_admin("Fuzz", letter)).auth)
         for letter, role in ROLES_BY_LETTER.items()
     ]
 
 
-async def _merchants(ada: Admin) -> list[Caller]:
-    shop, closed = await ada.merchant(), await ada.merchant()
-    till, terminal = await ada.till(shop, "Till")
-    lost, lost_terminal = await ada.till(shop, "Lost")
-    done(await ada.post(f"processors/{closed.id}/suspend", reason="fuzzing"))
-    done(await ada.post(f"processors/{shop.id}/terminals/{lost_terminal['id']}/block"))
+async def _create_merchant_callers(ada: Admin) -> list[Caller]:
+    shop, closed = await ada.create_merchant(), await ada.create_merchant()
+    till, terminal = await ada.create_terminal(shop, "Till")
+    lost, lost_terminal = await ada.create_terminal(shop, "Lost")
+    require_success(await ada.post(f"processors/{closed.id}/suspend", reason="fuzzing"))
+    require_success(await ada.post(f"processors/{shop.id}/terminals/{lost_terminal['id']}/block"))
     return [
         Caller("processor", shop.server.auth, {"terminal_id": terminal["id"]}),
         Caller("terminal", till.auth, {"terminal_id": terminal["id"]}),
@@ -125,17 +125,19 @@ async def _merchants(ada: Admin) -> list[Caller]:
     ]
 
 
-async def _partners(ada: Admin) -> list[Caller]:
+async def _create_partner_callers(ada: Admin) -> list[Caller]:
     made = []
     for name in ("partner", "suspended partner"):
-        created = done(await ada.post("admin/partners", name="Bank", overdraft_limit="0"))
+        created = require_success(
+            await ada.post("admin/partners", name="Bank", overdraft_limit="0")
+        )
         partner = created["partner"]["id"]
-        done(await ada.post(f"admin/partners/{partner}/fund", amount="900000"))
-        key = RequestSignature(created["api_key_id"], created["hmac_secret"], partner)
+        require_success(await ada.post(f"admin/partners/{partner}/fund", amount="900000"))
+        key = HmacAuth(created["api_key_id"], created["hmac_secret"], partner)
         made.append(Caller(name, key, {"partner_id": partner}))
         if name == "partner":
-            webhook = BodySignature("X-Webhook-Signature", created["webhook_secret"])
+            webhook = BodyHmacAuth("X-Webhook-Signature", created["webhook_secret"])
             made.append(Caller("webhook", webhook, {"partner_id": partner}))
         else:
-            done(await ada.post(f"admin/partners/{partner}/suspend"))
+            require_success(await ada.post(f"admin/partners/{partner}/suspend"))
     return made

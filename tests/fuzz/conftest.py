@@ -6,29 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Copies, url_of
-from fuzz.installation import Installation, on_database
-from fuzz.line_pool import Lines
-from fuzz.run import ways_to
-from fuzz.stock import Stock, stocked
+from conftest import ScratchDatabases, build_database_url
+from fuzz.connection_pool import ConnectionPool
+from fuzz.fixtures import FuzzFixtures, create_fixtures
+from fuzz.installation import Installation, run_installation
+from fuzz.run import open_connections
 
 
 @pytest.fixture(scope="module")
-async def installation(postgres: str, copies: Copies) -> AsyncIterator[Installation]:
-    name = await copies.make()
+async def installation(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Installation]:
+    name = await copies.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
-        async with on_database(Path(place), url_of(name, postgres)) as made:
+        async with run_installation(Path(place), build_database_url(name, postgres)) as made:
             yield made
-            await made.require_sound()
-    await copies.done_with(name)
+            await made.require_no_failures()
+    await copies.release(name)
 
 
 @pytest.fixture(scope="module")
-async def stock(installation: Installation) -> Stock:
-    return await stocked(installation)
+async def stock(installation: Installation) -> FuzzFixtures:
+    return await create_fixtures(installation)
 
 
 @pytest.fixture(scope="module")
-async def ways(installation: Installation) -> AsyncIterator[dict[str, Lines]]:
-    async with ways_to(installation) as ways:
+async def ways(installation: Installation) -> AsyncIterator[dict[str, ConnectionPool]]:
+    async with open_connections(installation) as ways:
         yield ways

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from fuzz.description import AnyCase, Operation
+from fuzz.openapi import AnyCase, Operation
 from tapgate.errors import TABLE, Code
 
 _CHECKS = [
@@ -26,13 +26,13 @@ _CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-_TRACES = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
+_INTERNAL_MARKERS = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
 #: Whose key it is, is looked at before what it may do: told wherever a credential is needed.
-_OF_THE_CREDENTIAL = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
+_CREDENTIAL_CODES = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
 #: What a schema cannot say: which of several fields, that the header says the same, and that a rule
 #: about amounts has an amount as its threshold, another a number. To JSON Schema 3.0 is a whole
 #: number, to the interface it is not.
-_BEYOND_SCHEMAS = (
+_RULES_BEYOND_SCHEMA = (
     "is required",
     "differs from the header",
     "must be a whole number",
@@ -41,9 +41,9 @@ _BEYOND_SCHEMAS = (
 )
 #: The provider sends what it likes; what is not understood is taken and left alone. So is what
 #: somebody sends in its place.
-_TAKES_ANYTHING = ("POST /api/v1/webhooks/messaging", "POST /api/v1/simulator/deliveries")
-_BY_GATEWAY = {"error", "code", "message", "details"}
-_BY_MESSENGER = {"error", "status", "retryAfter", "answer"}
+_UNVALIDATED_OPERATIONS = ("POST /api/v1/webhooks/messaging", "POST /api/v1/simulator/deliveries")
+_GATEWAY_ERROR_FIELDS = {"error", "code", "message", "details"}
+_MESSENGER_ERROR_FIELDS = {"error", "status", "retryAfter", "answer"}
 
 
 @dataclass(frozen=True)
@@ -53,53 +53,52 @@ class Finding:
     problem: str
     #: The request, to be made again.
     request: str
-    answer: str
+    response: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.operation} by {self.caller}: {self.problem}\n  {self.request}\n  {self.answer}"
-        )
+        first = f"{self.operation} by {self.caller}: {self.problem}"
+        return f"{first}\n  {self.request}\n  {self.response}"
 
 
-def as_curl(request: httpx2.Request) -> str:
+def format_curl(request: httpx2.Request) -> str:
     headers = " ".join(
-        f"-H {_quoted(f'{name}: {value}')}"
+        f"-H {_quote(f'{name}: {value}')}"
         for name, value in request.headers.multi_items()
         if name not in ("host", "content-length")
     )
-    body = f" --data-binary {_quoted(request.content.decode('latin-1'))}" if request.content else ""
-    return f"curl -X {request.method} {headers}{body} {_quoted(str(request.url))}"
+    body = f" --data-binary {_quote(request.content.decode('latin-1'))}" if request.content else ""
+    return f"curl -X {request.method} {headers}{body} {_quote(str(request.url))}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if text.isascii() and text.isprintable() and "'" not in text:
         return f"'{text}'"
     escaped = text.encode("unicode_escape").decode().replace("'", "\\'")
     return f"$'{escaped}'"
 
 
-def problems(
+def find_problems(
     operation: Operation,
     case: AnyCase,
     request: httpx2.Request,
     answer: httpx2.Response,
     secrets: Iterable[str],
 ) -> Iterator[str]:
-    yield from _against_the_description(case, request, answer)
+    yield from _check_against_openapi(case, request, answer)
     text = answer.text
     if answer.status_code >= 400:
-        yield from _of_a_refusal(operation, answer)
-        yield from (f"a trace in the answer: {word}" for word in _TRACES if word in text)
+        yield from _check_error(operation, answer)
+        yield from (f"a trace in the answer: {word}" for word in _INTERNAL_MARKERS if word in text)
     yield from ("a secret in the answer" for secret in secrets if secret in text)
-    yield from _of_what_was_taken(operation, request, answer)
+    yield from _check_accepted_body(operation, request, answer)
 
 
-def _against_the_description(
+def _check_against_openapi(
     case: AnyCase, request: httpx2.Request, answer: httpx2.Response
 ) -> Iterator[str]:
     headers = {name: [value] for name, value in answer.headers.items()}
     response = Response(
-        answer.status_code, headers, answer.content, case_request(request), 0.0, verify=False
+        answer.status_code, headers, answer.content, to_prepared_request(request), 0.0, verify=False
     )
     try:
         case.validate_response(response, checks=_CHECKS)
@@ -109,22 +108,24 @@ def _against_the_description(
             yield f"{failure.title}: {failure.message}"
 
 
-def _of_a_refusal(operation: Operation, answer: httpx2.Response) -> Iterator[str]:
+def _check_error(operation: Operation, answer: httpx2.Response) -> Iterator[str]:
     if answer.headers.get("content-type") != "application/json":
         return
     body = json.loads(answer.content)
     if operation.service == "messenger":
-        if body.keys() - _BY_MESSENGER or body.get("status") != "error":
+        if body.keys() - _MESSENGER_ERROR_FIELDS or body.get("status") != "error":
             yield "not the form of a refusal"
         return
     if operation.path == "/health":
         return
-    if body.keys() - _BY_GATEWAY:
+    if body.keys() - _GATEWAY_ERROR_FIELDS:
         yield "not the form of a refusal"
-    yield from undocumented(operation, answer.status_code, body)
+    yield from find_undocumented_codes(operation, answer.status_code, body)
 
 
-def undocumented(operation: Operation, status: int, body: dict[str, object]) -> Iterator[str]:
+def find_undocumented_codes(
+    operation: Operation, status: int, body: dict[str, object]
+) -> Iterator[str]:
     code = body.get("code")
     if code not in list(Code):
         yield f"an unknown code: {code}"
@@ -132,31 +133,31 @@ def undocumented(operation: Operation, status: int, body: dict[str, object]) -> 
     expected, sentence = TABLE[Code(str(code))][:2]
     if (expected, sentence) != (status, body.get("error")):
         yield f"{code} with another status or sentence than docs/errors.md says"
-    told_anywhere = code in _OF_THE_CREDENTIAL and "401" in operation.described["responses"]
-    if code not in operation.codes(status) and not told_anywhere:
+    told_anywhere = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
+    if code not in operation.list_codes(status) and not told_anywhere:
         yield f"{code} is not documented for this operation"
 
 
-def _of_what_was_taken(
+def _check_accepted_body(
     operation: Operation, request: httpx2.Request, answer: httpx2.Response
 ) -> Iterator[str]:
     """A body that the description forbids must be refused, and one that it allows must not be
     called malformed."""
     media = request.headers.get("content-type", "")
-    if operation.body is None or media != "application/json":
+    if operation.body_validator is None or media != "application/json":
         return
     try:
-        fits = operation.body.is_valid(json.loads(request.content))
+        fits = operation.body_validator.is_valid(json.loads(request.content))
     except ValueError:
         fits = False
-    if not fits and answer.is_success and operation.name not in _TAKES_ANYTHING:
+    if not fits and answer.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
         yield "accepted a body that the description forbids"
     malformed = answer.status_code == 400 and '"code":"INVALID_REQUEST"' in answer.text
-    if fits and malformed and not any(words in answer.text for words in _BEYOND_SCHEMAS):
+    if fits and malformed and not any(words in answer.text for words in _RULES_BEYOND_SCHEMA):
         yield f"called malformed what the description allows: {answer.text}"
 
 
-def case_request(request: httpx2.Request) -> requests.PreparedRequest:
+def to_prepared_request(request: httpx2.Request) -> requests.PreparedRequest:
     """The same request in the form that schemathesis keeps."""
     return requests.Request(
         request.method, str(request.url), dict(request.headers), data=request.content

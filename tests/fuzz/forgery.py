@@ -8,49 +8,49 @@ from random import Random
 import asyncpg
 
 from fuzz import mutations
-from fuzz.line_pool import Lines
-from fuzz.signed import Signed
+from fuzz.connection_pool import ConnectionPool
+from fuzz.signed_requests import SignedRequest
 
-_AT_ONCE = 16
-_HEX_IN_EITHER_CASE = ("x-webhook-signature", "x-hub-signature-256")
-_QUERY_IS_NOT_SIGNED = ("pos", "partner", "partner webhook", "provider", "provider's form")
+_CONCURRENCY = 16
+_CASE_INSENSITIVE_HEX_HEADERS = ("x-webhook-signature", "x-hub-signature-256")
+_KINDS_WITH_UNSIGNED_QUERY = ("pos", "partner", "partner webhook", "provider", "provider's form")
 
 
 @dataclass(frozen=True)
 class Forgery:
-    signed: Signed
+    signed: SignedRequest
     part: str
-    how: str
+    mutation: str
     value: bytes
 
     def __str__(self) -> str:
-        return f"{self.signed.kind}, {self.part}, {self.how}: {self.value!r}"
+        return f"{self.signed.kind}, {self.part}, {self.mutation}: {self.value!r}"
 
-    def on_the_line(self) -> bytes:
-        return self.signed.with_part(self.part, self.value).on_the_line()
+    def encode(self) -> bytes:
+        return self.signed.with_part(self.part, self.value).encode()
 
 
-def forgeries(signed: Signed) -> Iterator[Forgery]:
+def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
     """All but those that provably change nothing."""
     for part, value in signed.parts.items():
-        if part in signed.uncovered:
+        if part in signed.unsigned_parts:
             continue
-        changes = mutations.of(value) if part == "body" else mutations.in_a_line(value)
+        changes = mutations.mutate(value) if part == "body" else mutations.mutate_header(value)
         for how, mutant in changes:
-            if meaningless(signed, part, mutant) is None:
+            if explain_no_op(signed, part, mutant) is None:
                 yield Forgery(signed, part, how, mutant)
 
 
-def meaningless(signed: Signed, part: str, mutant: bytes) -> str | None:
+def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
     """Why a change is none, where that is so."""
     original = signed.parts[part]
     if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
         return "HTTP takes the white space around a header's value off"
     if part in ("method", "target") and mutant.strip(b" ") == original:
         return "several spaces between the words of the first line are read as one"
-    if part in _HEX_IN_EITHER_CASE and mutant.lower() == original:
+    if part in _CASE_INSENSITIVE_HEX_HEADERS and mutant.lower() == original:
         return "of a webhook's signature hex in either case is the same number"
-    if part == "target" and signed.kind in _QUERY_IS_NOT_SIGNED:
+    if part == "target" and signed.kind in _KINDS_WITH_UNSIGNED_QUERY:
         path = mutant.partition(b"?")[0]
         if path == original:
             return "no query is signed, and these operations have none"
@@ -59,28 +59,28 @@ def meaningless(signed: Signed, part: str, mutant: bytes) -> str | None:
     return None
 
 
-def sampled(found: Iterable[Forgery], one_of: int, seed: int) -> list[Forgery]:
+def sample_forgeries(found: Iterable[Forgery], one_of: int, seed: int) -> list[Forgery]:
     rng = Random(seed)
     return [one for one in found if rng.randrange(one_of) == 0]
 
 
-async def accepted(tries: Iterable[Forgery], lines: dict[str, Lines]) -> list[str]:
+async def find_accepted(tries: Iterable[Forgery], lines: dict[str, ConnectionPool]) -> list[str]:
     """Those that were, or that broke something; each with the answer."""
     waiting, found = iter(tries), []
 
     async def work() -> None:
         for forgery in waiting:
-            status = await answered(forgery.on_the_line(), lines[forgery.signed.service])
+            status = await send_and_get_status(forgery.encode(), lines[forgery.signed.service])
             if status is not None and not 400 <= status < 500:
                 found.append(f"{status} {forgery}")
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
+        for _ in range(_CONCURRENCY):
             group.create_task(work())
     return found
 
 
-async def answered(data: bytes, lines: Lines) -> int | None:
+async def send_and_get_status(data: bytes, lines: ConnectionPool) -> int | None:
     """None where the connection was closed instead: it is no request any more."""
     try:
         return (await lines.send_bytes(data)).status_code
@@ -88,19 +88,19 @@ async def answered(data: bytes, lines: Lines) -> int | None:
         return None
 
 
-async def at_rest(database_url: str) -> dict[str, str]:
+async def wait_until_idle(database_url: str) -> dict[str, str]:
     """What is written once nothing more happens in the background: messages go out, entries of the
     audit log are sealed."""
-    found = await everything_written(database_url)
+    found = await digest_tables(database_url)
     for _ in range(100):
         await asyncio.sleep(0.5)
-        before, found = found, await everything_written(database_url)
-        if found == before and await _all_sealed(database_url):
+        before, found = found, await digest_tables(database_url)
+        if found == before and await _is_audit_sealed(database_url):
             return found
     raise AssertionError("it never comes to rest")
 
 
-async def _all_sealed(database_url: str) -> bool:
+async def _is_audit_sealed(database_url: str) -> bool:
     connection = await asyncpg.connect(database_url)
     try:
         waiting = await connection.fetchval(
@@ -111,7 +111,7 @@ async def _all_sealed(database_url: str) -> bool:
         await connection.close()
 
 
-async def everything_written(database_url: str) -> dict[str, str]:
+async def digest_tables(database_url: str) -> dict[str, str]:
     """A digest of each table. Equal digests: no row was written, changed or removed, except for the
     time at which an API key was last used, which is stored a few seconds after its use."""
     connection = await asyncpg.connect(database_url)

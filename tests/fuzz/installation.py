@@ -9,17 +9,23 @@ from pathlib import Path
 
 import httpx2
 
-from gateway.running import free_port
-from journeys.lines import connected
-from journeys.platform import Platform
-from messenger.journeys.running import SECRET, VERIFY_TOKEN, Running, provider, up
+from gateway.processes import free_port
+from journeys.clients import open_client
+from journeys.deployment import Deployment
+from messenger.journeys.processes import (
+    GRAPH_APP_SECRET,
+    VERIFY_TOKEN,
+    RunningServices,
+    run_provider,
+    run_services,
+)
 from tapgate.settings import Settings, load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
-APP_SECRET = SECRET
+APP_SECRET = GRAPH_APP_SECRET
 #: Nobody is to be turned away for asking often.
-_GENEROUS = {
+_NO_RATE_LIMITS = {
     "TAPGATE_RATE_LIMIT": "1000000",
     "TAPGATE_RATE_BURST": "1000000",
     "TAPGATE_MESSENGER_RATE": "1000000",
@@ -29,44 +35,46 @@ _GENEROUS = {
 
 @dataclass(frozen=True)
 class Installation:
-    running: Running
-    platform: Platform
+    running: RunningServices
+    deployment: Deployment
     #: To the messenger, as `platform.client` is to the gateway.
     messenger: httpx2.AsyncClient
     settings: Settings
 
-    async def require_sound(self) -> None:
+    async def require_no_failures(self) -> None:
         """What must be true whatever was asked: the books balance, and nothing went wrong."""
-        await self.platform.require_sound_books()
-        failed = [line for line in self.running.logged().splitlines() if '"level":"error"' in line]
+        await self.deployment.require_balanced_books()
+        failed = [
+            line for line in self.running.read_log().splitlines() if '"level":"error"' in line
+        ]
         assert not failed, failed[:5]
 
 
 @contextlib.asynccontextmanager
-async def installed() -> AsyncIterator[Installation]:
+async def create_installation() -> AsyncIterator[Installation]:
     with tempfile.TemporaryDirectory(prefix="tapgate-fuzz-") as place:
         server = EmbeddedPostgres(Path(place) / "store")
         try:
-            async with on_database(Path(place), server.start()) as made:
+            async with run_installation(Path(place), server.start()) as made:
                 yield made
         finally:
             server.stop()
 
 
 @contextlib.asynccontextmanager
-async def on_database(folder: Path, database_url: str) -> AsyncIterator[Installation]:
+async def run_installation(folder: Path, database_url: str) -> AsyncIterator[Installation]:
     port = free_port()
     async with (
-        provider(f"http://127.0.0.1:{port}/api/v1/webhooks/messaging") as (_, graph_url),
-        up(
+        run_provider(f"http://127.0.0.1:{port}/api/v1/webhooks/messaging") as (_, graph_url),
+        run_services(
             folder,
             database_url,
             messenger_port=port,
             graph_url=graph_url,
-            more=_GENEROUS | {"TAPGATE_DATA_DIR": str(folder / "gateway")},
+            more=_NO_RATE_LIMITS | {"TAPGATE_DATA_DIR": str(folder / "gateway")},
         ) as running,
-        connected(running.gateway) as client,
-        connected(running.messenger) as messenger,
+        open_client(running.gateway) as client,
+        open_client(running.messenger) as messenger,
     ):
         settings = load_settings(
             {
@@ -74,4 +82,4 @@ async def on_database(folder: Path, database_url: str) -> AsyncIterator[Installa
                 "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,
             }
         )
-        yield Installation(running, Platform(client, folder, database_url), messenger, settings)
+        yield Installation(running, Deployment(client, folder, database_url), messenger, settings)

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 _LINE_ENDS = b"\r\n"
 
 
-def of(data: bytes) -> Iterator[tuple[str, bytes]]:
+def mutate(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Each byte in every way, and the whole cut short; each result once, never the same again."""
     seen = {data}
-    for how, mutant in _all(data):
+    for how, mutant in _mutate_all(data):
         if mutant not in seen:
             seen.add(mutant)
             yield how, mutant
 
 
-def in_a_line(data: bytes) -> Iterator[tuple[str, bytes]]:
+def mutate_header(data: bytes) -> Iterator[tuple[str, bytes]]:
     """For what stands in a request's head."""
-    for how, mutant in of(data):
+    for how, mutant in mutate(data):
         if not any(byte in _LINE_ENDS for byte in mutant):
             yield how, mutant
 
 
-def _all(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _mutate_all(data: bytes) -> Iterator[tuple[str, bytes]]:
     for place in range(len(data)):
-        yield from _at(data, place)
+        yield from _mutate_byte(data, place)
     for space in (b" ", b"\t"):
         yield "white space before", space + data
         yield "white space after", data + space
@@ -32,7 +32,7 @@ def _all(data: bytes) -> Iterator[tuple[str, bytes]]:
     yield "nothing", b""
 
 
-def _at(data: bytes, place: int) -> Iterator[tuple[str, bytes]]:
+def _mutate_byte(data: bytes, place: int) -> Iterator[tuple[str, bytes]]:
     before, byte, after = data[:place], data[place], data[place + 1 :]
 
     def changed(to: int) -> bytes:

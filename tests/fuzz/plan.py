@@ -10,14 +10,14 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
-from fuzz.description import AnyCase, Operation
+from fuzz.openapi import AnyCase, Operation
 
 #: Of ten cases of an operation, how many keep to the description.
-_POSITIVE = 7
+_POSITIVE_CASES = 7
 #: How often a case is sent, each time by somebody else and with something else filled in. To draw
 #: one takes longer than to send and check it.
-_SENT = 2
-_AT_ONCE = settings(
+_SENDS_PER_CASE = 2
+_HYPOTHESIS_SETTINGS = settings(
     database=None,
     deadline=None,
     phases=[Phase.generate],
@@ -26,7 +26,7 @@ _AT_ONCE = settings(
 
 
 @dataclass
-class Planned:
+class PlannedRequest:
     """One request to be, and the chance that decides what is left open in it."""
 
     operation: Operation
@@ -34,7 +34,7 @@ class Planned:
     positive: bool
     rng: Random
 
-    def copied(self) -> AnyCase:
+    def copy_case(self) -> AnyCase:
         """The case, to be changed: a case that is drawn once may be planned more than once."""
         drawn = self.case
         return self.operation.source.Case(
@@ -46,28 +46,32 @@ class Planned:
         )
 
 
-def planned(operations: Sequence[Operation], count: int, seed: int) -> Iterator[list[Planned]]:
+def plan_rounds(
+    operations: Sequence[Operation], count: int, seed: int
+) -> Iterator[list[PlannedRequest]]:
     """In rounds, so that the first are sent before the last are made."""
     rounds = max(1, count // (len(operations) * 40))
     for turn in range(rounds):
         size = count * (turn + 1) // rounds - count * turn // rounds
-        yield _round(operations, size, seed * 1000 + turn)
+        yield _plan_round(operations, size, seed * 1000 + turn)
 
 
-def _round(operations: Sequence[Operation], size: int, seed: int) -> list[Planned]:
+def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[PlannedRequest]:
     rng = Random(seed)
-    made: list[Planned] = []
+    made: list[PlannedRequest] = []
     for place, operation in enumerate(operations):
         share = size * (place + 1) // len(operations) - size * place // len(operations)
-        positive = -(-share * _POSITIVE // 10)
+        positive = -(-share * _POSITIVE_CASES // 10)
         for mode, number in ((True, positive), (False, share - positive)):
-            cases = generated(operation, number, seed + place, positive=mode)
-            made += [Planned(operation, case, mode, Random(rng.getrandbits(64))) for case in cases]
+            cases = generate_cases(operation, number, seed + place, positive=mode)
+            made += [
+                PlannedRequest(operation, case, mode, Random(rng.getrandbits(64))) for case in cases
+            ]
     rng.shuffle(made)
     return made
 
 
-def generated(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
+def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
     """As many cases as there are, where there are few."""
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
@@ -75,7 +79,7 @@ def generated(operation: Operation, count: int, seed: int, *, positive: bool) ->
     found: list[AnyCase] = []
 
     @seeded(seed)
-    @settings(_AT_ONCE, max_examples=-(-count // _SENT))
+    @settings(_HYPOTHESIS_SETTINGS, max_examples=-(-count // _SENDS_PER_CASE))
     @given(operation.source.as_strategy(generation_mode=mode))
     def collect(case: Any) -> None:
         found.append(case)
@@ -84,9 +88,9 @@ def generated(operation: Operation, count: int, seed: int, *, positive: bool) ->
         collect()
     except Unsatisfiable:
         return []
-    return _repeated(found, count)
+    return _repeat_to_count(found, count)
 
 
-def _repeated(found: list[AnyCase], count: int) -> list[AnyCase]:
+def _repeat_to_count(found: list[AnyCase], count: int) -> list[AnyCase]:
     """As often as it takes: some operations can be called in few ways."""
     return [found[number % len(found)] for number in range(count)] if found else []

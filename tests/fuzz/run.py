@@ -6,63 +6,66 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from random import Random
 from time import monotonic
 
-from fuzz.asking import Asker
-from fuzz.description import Document, operations
+from fuzz.connection_pool import ConnectionPool, open_pool
+from fuzz.executor import Executor
+from fuzz.fixtures import FuzzFixtures
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
-from fuzz.line_pool import Lines, lines
-from fuzz.plan import Planned, planned
-from fuzz.stock import Stock
-from fuzz.tally import Tally
-from journeys.caller import done
+from fuzz.openapi import Document, list_operations
+from fuzz.plan import PlannedRequest, plan_rounds
+from fuzz.results import Results
+from journeys.api_caller import require_success
 
-Say = Callable[[str], None]
-_AT_ONCE = 8
-
-
-async def descriptions(installation: Installation) -> dict[str, Document]:
-    clients = {"gateway": installation.platform.client, "messenger": installation.messenger}
-    return {name: done(await one.get("/openapi.json")) for name, one in clients.items()}
+PrintLine = Callable[[str], None]
+_CONCURRENCY = 8
 
 
-async def fuzzed(
-    stock: Stock, count: int, seed: int, say: Say, *, of_operations: int | None = None
-) -> Tally:
+async def fetch_openapi_documents(installation: Installation) -> dict[str, Document]:
+    clients = {"gateway": installation.deployment.client, "messenger": installation.messenger}
+    return {name: require_success(await one.get("/openapi.json")) for name, one in clients.items()}
+
+
+async def run_fuzzing(
+    stock: FuzzFixtures, count: int, seed: int, say: PrintLine, *, of_operations: int | None = None
+) -> Results:
     """With a number, only that many operations are asked for, which ones the seed decides."""
     started, installation = monotonic(), stock.installation
-    documents = await descriptions(installation)
-    found = [one for name, document in documents.items() for one in operations(name, document)]
+    documents = await fetch_openapi_documents(installation)
+    found = [one for name, document in documents.items() for one in list_operations(name, document)]
     if of_operations is not None:
         found = Random(seed).sample(found, of_operations)
-    tally = Tally(one.label for one in found)
-    async with ways_to(installation) as ways:
-        asker = Asker(stock, ways, tally, _secrets(installation))
-        for plan in planned(found, count, seed):
+    tally = Results(one.label for one in found)
+    async with open_connections(installation) as ways:
+        asker = Executor(stock, ways, tally, _list_secrets(installation))
+        for plan in plan_rounds(found, count, seed):
             say(f"{monotonic() - started:4.0f} s  {len(plan)} requests generated")
-            await _asked(asker, plan)
-            say(f"{monotonic() - started:4.0f} s  {tally.requests} sent, {tally.found} findings")
+            await _execute_all(asker, plan)
+            say(
+                f"{monotonic() - started:4.0f} s  {tally.request_count} sent,"
+                f" {tally.finding_count} findings"
+            )
     return tally
 
 
 @contextlib.asynccontextmanager
-async def ways_to(installation: Installation) -> AsyncIterator[dict[str, Lines]]:
+async def open_connections(installation: Installation) -> AsyncIterator[dict[str, ConnectionPool]]:
     running = installation.running
-    async with lines(running.gateway) as gateway, lines(running.messenger) as messenger:
+    async with open_pool(running.gateway) as gateway, open_pool(running.messenger) as messenger:
         yield {"gateway": gateway, "messenger": messenger}
 
 
-async def _asked(asker: Asker, plan: Iterable[Planned]) -> None:
+async def _execute_all(asker: Executor, plan: Iterable[PlannedRequest]) -> None:
     waiting = iter(plan)
 
     async def work() -> None:
         for one in waiting:
-            await asker.ask(one)
+            await asker.execute(one)
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
+        for _ in range(_CONCURRENCY):
             group.create_task(work())
 
 
-def _secrets(installation: Installation) -> list[str]:
+def _list_secrets(installation: Installation) -> list[str]:
     settings = installation.settings
     return [
         settings.jwt_secret,

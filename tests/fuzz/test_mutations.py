@@ -4,7 +4,7 @@ from fuzz import mutations
 
 
 def test_every_byte_is_changed() -> None:
-    mutants = [mutant for _, mutant in mutations.of(b"abc")]
+    mutants = [mutant for _, mutant in mutations.mutate(b"abc")]
     assert len(mutants) == len(set(mutants)) and b"abc" not in mutants
     for place in range(3):
         assert {b"abc"[:place] + bytes([b"abc"[place] ^ 1 << bit]) + b"abc"[place + 1 :]

@@ -1,51 +1,58 @@
 """What `make fuzz` does, on a small scale: one of many cases, one of a few changed bytes."""
 
-from fuzz.forgery import accepted, answered, at_rest, everything_written, forgeries, sampled
+from fuzz.connection_pool import ConnectionPool
+from fuzz.fixtures import FuzzFixtures
+from fuzz.forgery import (
+    build_forgeries,
+    digest_tables,
+    find_accepted,
+    sample_forgeries,
+    send_and_get_status,
+    wait_until_idle,
+)
 from fuzz.installation import Installation
-from fuzz.line_pool import Lines
-from fuzz.methods import wrong_answers
-from fuzz.run import descriptions, fuzzed
-from fuzz.signed import each_kind
-from fuzz.stock import Stock
+from fuzz.run import fetch_openapi_documents, run_fuzzing
+from fuzz.signed_requests import build_each_kind
+from fuzz.unsupported_methods import find_wrong_responses
 
 
 async def test_no_forgery_is_accepted_and_none_writes(
-    installation: Installation, stock: Stock, ways: dict[str, Lines]
+    installation: Installation, stock: FuzzFixtures, ways: dict[str, ConnectionPool]
 ) -> None:
-    url = installation.platform.database_url
-    genuine = await each_kind(stock)
-    before = await at_rest(url)
+    url = installation.deployment.database_url
+    genuine = await build_each_kind(stock)
+    before = await wait_until_idle(url)
     for signed in genuine:
-        tries = sampled(forgeries(signed), one_of=16, seed=1)
+        tries = sample_forgeries(build_forgeries(signed), one_of=16, seed=1)
         assert len(tries) > 50
-        assert await accepted(tries, ways) == []
-    assert await everything_written(url) == before
+        assert await find_accepted(tries, ways) == []
+    assert await digest_tables(url) == before
     for signed in genuine:
         # So it was the change that was refused.
-        status = await answered(signed.on_the_line(), ways[signed.service])
+        status = await send_and_get_status(signed.encode(), ways[signed.service])
         assert status in (200, 202), (signed, status)
-    assert await everything_written(url) != before
+    assert await digest_tables(url) != before
 
 
 async def test_what_a_service_does_not_sign_is_the_body(
-    stock: Stock, ways: dict[str, Lines]
+    stock: FuzzFixtures, ways: dict[str, ConnectionPool]
 ) -> None:
     """As docs/signing.md says. What is written there is checked like anybody's."""
-    for signed in await each_kind(stock):
-        if "body" in signed.uncovered:
+    for signed in await build_each_kind(stock):
+        if "body" in signed.unsigned_parts:
             other = signed.with_part("body", signed.parts["body"] + b" ")
-            assert await answered(other.on_the_line(), ways[signed.service]) in (200, 202)
+            assert await send_and_get_status(other.encode(), ways[signed.service]) in (200, 202)
 
 
-async def test_whatever_is_asked_is_answered_as_described(stock: Stock) -> None:
-    tally = await fuzzed(stock, 180, seed=1, say=lambda _: None, of_operations=30)
-    assert tally.requests > 150
+async def test_whatever_is_asked_is_answered_as_described(stock: FuzzFixtures) -> None:
+    tally = await run_fuzzing(stock, 180, seed=1, say=lambda _: None, of_operations=30)
+    assert tally.request_count > 150
     assert not tally.findings, "\n".join(map(str, tally.findings))
-    assert len(tally.never_done()) < 10, list(tally.table())
+    assert len(tally.never_succeeded()) < 10, list(tally.format_table())
 
 
 async def test_a_method_that_a_path_does_not_have_is_405(
-    installation: Installation, ways: dict[str, Lines]
+    installation: Installation, ways: dict[str, ConnectionPool]
 ) -> None:
-    documents = await descriptions(installation)
-    assert [wrong async for wrong in wrong_answers(documents, ways)] == []
+    documents = await fetch_openapi_documents(installation)
+    assert [wrong async for wrong in find_wrong_responses(documents, ways)] == []

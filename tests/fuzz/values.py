@@ -6,38 +6,40 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from fuzz.stock import Stock
-from journeys.people import Customer, new_request_id
+from fuzz.fixtures import FuzzFixtures
+from harness import PIN
+from journeys.actors import Customer, new_request_id
 from tapgate.subscribers.kyc_documents.model import ImageRule
-from world import PIN
 
 Values = dict[str, Any]
 #: In a place where a field shall not be.
 ABSENT = object()
-Wanted = Callable[[str], bool]
+IsWanted = Callable[[str], bool]
 
 
 @dataclass
-class Company:
+class RequestSubjects:
     """Who takes part in one request."""
 
-    stock: Stock
+    fixtures: FuzzFixtures
     rng: Random
-    person: Customer
-    other: Customer
+    subscriber: Customer
+    other_subscriber: Customer
 
     @property
-    def amount(self) -> str:
+    def random_amount(self) -> str:
         return f"{self.rng.randint(1, 12)}.{self.rng.randint(0, 99):02d}"
 
 
-async def company(stock: Stock, rng: Random) -> Company:
-    return Company(stock, rng, await stock.people.one(rng), await stock.people.one(rng))
+async def pick_subjects(stock: FuzzFixtures, rng: Random) -> RequestSubjects:
+    return RequestSubjects(
+        stock, rng, await stock.customers.acquire(rng), await stock.customers.acquire(rng)
+    )
 
 
-def usual(here: Company) -> Values:
+def build_common_values(here: RequestSubjects) -> Values:
     """By the names that fields, parameters and parts of paths have."""
-    stock, person, other = here.stock, here.person, here.other
+    stock, person, other = here.fixtures, here.subscriber, here.other_subscriber
     today = datetime.now(UTC).date()
     return {
         "subscriber_id": person.id,
@@ -57,13 +59,13 @@ def usual(here: Company) -> Values:
         "agent_pin": PIN,
         "new_pin": "8352",
         "child_pin": "5092",
-        "amount": here.amount,
+        "amount": here.random_amount,
         "daily_limit": "50",
         "currency": "SLE",
         "request_id": new_request_id(),
         "Idempotency-Key": ABSENT,
-        "partner_reference": f"fuzz-{stock.number()}",
-        "reference": f"fuzz-{stock.number()}",
+        "partner_reference": f"fuzz-{stock.next_number()}",
+        "reference": f"fuzz-{stock.next_number()}",
         "phone_number": person.phone,
         "phoneE164": person.phone,
         "to": person.phone,
@@ -72,15 +74,15 @@ def usual(here: Company) -> Values:
         "template": "one_time_code",
         "hub.mode": "subscribe",
         "hub.verify_token": stock.installation.settings.messenger_verify_token,
-        "email": f"fuzz{stock.number()}@example.com",
+        "email": f"fuzz{stock.next_number()}@example.com",
         "date_of_birth": "1990-05-17",
-        "id_number": f"SL-{stock.number()}",
+        "id_number": f"SL-{stock.next_number()}",
         "from_date": str(today - timedelta(days=3)),
         "to_date": str(today),
         "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
         "image": ImageRule.example,
         "rule_id": here.rng.choice(stock.rules)["id"],
-        "kyc_level": here.rng.choice(list(stock.levels)),
+        "kyc_level": here.rng.choice(list(stock.kyc_levels)),
         "cursor": here.rng.choice(stock.cursors) if stock.cursors else ABSENT,
         "transaction_id": ABSENT,
         "terminal_id": ABSENT,
@@ -89,16 +91,18 @@ def usual(here: Company) -> Values:
     }
 
 
-def at(here: Company, path: str) -> Values:
+def build_path_values(here: RequestSubjects, path: str) -> Values:
     """What is particular to a place: `id` is the id of whatever the path is about."""
     if path.startswith("/api/v1/subscribers"):
-        return {"id": here.person.id, "kyc_level": here.rng.randint(1, 3)}
+        return {"id": here.subscriber.id, "kyc_level": here.rng.randint(1, 3)}
     if path.startswith("/api/v1/compliance/rules"):
-        return {"id": here.rng.choice(here.stock.rules)["id"]}
+        return {"id": here.rng.choice(here.fixtures.rules)["id"]}
     return {}
 
 
-def fill(into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: Wanted) -> None:
+def fill_fields(
+    into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: IsWanted
+) -> None:
     """Put values where a field of that name is; which ones, `wanted` decides."""
     for name in list(into):
         if name in values and wanted(name):

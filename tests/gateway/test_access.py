@@ -7,37 +7,43 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from conftest import Copies
-from gateway.contract import contract, same
-from gateway.house import Caller, House, open_house, path_of, said
+from conftest import ScratchDatabases
+from gateway.access_contract import is_same_access, parse_contract
+from gateway.access_fixtures import (
+    AccessFixtures,
+    Caller,
+    build_missing_path,
+    get_status_and_code,
+    run_access_fixtures,
+)
+from harness import Harness
 from tapgate.cli.manual import list_endpoints
 from tapgate.edge.endpoint import Endpoint
-from world import World
 
 ENDPOINTS = list_endpoints()
-CLOSED = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]
-PUBLIC = [endpoint for endpoint in ENDPOINTS if endpoint.access.public]
-LOG_OUT = "POST /api/v1/admin/logout"
+PROTECTED_ENDPOINTS = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]
+PUBLIC_ENDPOINTS = [endpoint for endpoint in ENDPOINTS if endpoint.access.public]
+LOGOUT_ENDPOINT = "POST /api/v1/admin/logout"
 
 
-def named(endpoint: Endpoint) -> str:
+def endpoint_name(endpoint: Endpoint) -> str:
     return endpoint.name
 
 
 @pytest.fixture(scope="module")
 async def house(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: Copies
-) -> AsyncIterator[House]:
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: ScratchDatabases
+) -> AsyncIterator[AccessFixtures]:
     folder: Path = tmp_path_factory.mktemp("house")
-    async with open_house(folder, postgres, copies) as house:
+    async with run_access_fixtures(folder, postgres, copies) as house:
         yield house
 
 
 def test_the_declarations_are_what_the_interface_says() -> None:
-    written = contract()
+    written = parse_contract()
     declared = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
     assert declared.keys() == written.keys()
-    wrong = [name for name in declared if not same(declared[name], written[name])]
+    wrong = [name for name in declared if not is_same_access(declared[name], written[name])]
     assert not wrong
 
 
@@ -54,51 +60,59 @@ def test_fewer_callers_may_send_some_fields() -> None:
     }
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=named)
-async def test_exactly_the_declared_callers_pass(house: House, endpoint: Endpoint) -> None:
-    path, access = path_of(endpoint), endpoint.access
-    refusals, before = 0, await house.denials()
-    for caller in house.callers_of(access):
-        if endpoint.name == LOG_OUT and caller.kind == "admin":
+@pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=endpoint_name)
+async def test_exactly_the_declared_callers_pass(house: AccessFixtures, endpoint: Endpoint) -> None:
+    path, access = build_missing_path(endpoint), endpoint.access
+    refusals, before = 0, await house.count_denials()
+    for caller in house.list_callers(access):
+        if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
             continue  # it would end the session that all other tests use; see below
         answer = await house.client.request(endpoint.method, path, content=b"{}", auth=caller.auth)
-        if caller.may(access):
+        if caller.is_allowed(access):
             assert answer.status_code in (200, 400, 404, 422), (caller.name, answer.text)
             continue
-        assert said(answer) == caller.refused(access), (caller.name, answer.text)
+        assert get_status_and_code(answer) == caller.expected_error(access), (
+            caller.name,
+            answer.text,
+        )
         if answer.status_code == 403:
             refusals += 1
-            assert answer.json()["details"] == {"required": caller.required(access)}, caller.name
+            assert answer.json()["details"] == {"required": caller.expected_requirements(access)}, (
+                caller.name
+            )
         else:
             assert answer.headers["WWW-Authenticate"]
     # Every 403 FORBIDDEN is an entry, a 401 is none.
-    assert await house.denials() == before + refusals
+    assert await house.count_denials() == before + refusals
 
 
-async def test_every_admin_may_log_out(house: House) -> None:
+async def test_every_admin_may_log_out(house: AccessFixtures) -> None:
     for role in "ACSF":
-        admin = await house.world.admin(role)
+        admin = await house.harness.create_admin(role)
         answer = await house.client.post("/api/v1/admin/logout", auth=admin)
         assert answer.status_code == 204
-        assert said(await house.client.get("/api/v1/admin/me", auth=admin)) == (401, "UNAUTHORIZED")
+        assert get_status_and_code(await house.client.get("/api/v1/admin/me", auth=admin)) == (
+            401,
+            "UNAUTHORIZED",
+        )
 
 
 @pytest.mark.parametrize("method", ["as declared", "HEAD"])
 async def test_without_a_credential_nothing_but_the_public_answers(
-    house: House, method: str
+    house: AccessFixtures, method: str
 ) -> None:
-    for endpoint in CLOSED:
+    for endpoint in PROTECTED_ENDPOINTS:
         if method == "HEAD" and endpoint.method != "GET":
             continue
         used = "HEAD" if method == "HEAD" else endpoint.method
-        answer = await house.client.request(used, path_of(endpoint), content=b"{}")
+        answer = await house.client.request(used, build_missing_path(endpoint), content=b"{}")
         assert answer.status_code == 401, endpoint.name
         if method != "HEAD":
             assert answer.json()["code"] == "UNAUTHORIZED"
             assert set(answer.json()) <= {"error", "code", "message"}
 
 
-def spellings(path: str) -> list[str]:
+def list_path_variants(path: str) -> list[str]:
     """Other ways to write a path, which some servers and proxies take for the same."""
     letter = path.rindex("/") + 1
     encoded = f"{path[:letter]}%{ord(path[letter]):02x}{path[letter + 1 :]}"
@@ -121,9 +135,9 @@ def spellings(path: str) -> list[str]:
     ]
 
 
-async def test_no_other_spelling_of_a_path_gets_around(house: House) -> None:
-    for endpoint in CLOSED:
-        for path in spellings(path_of(endpoint)):
+async def test_no_other_spelling_of_a_path_gets_around(house: AccessFixtures) -> None:
+    for endpoint in PROTECTED_ENDPOINTS:
+        for path in list_path_variants(build_missing_path(endpoint)):
             url = httpx2.URL(scheme="http", host="gateway", raw_path=path.encode())
             answer = await house.client.request(endpoint.method, url, content=b"{}")
             assert answer.status_code in (401, 404, 405), (endpoint.name, path, answer.text)
@@ -132,114 +146,116 @@ async def test_no_other_spelling_of_a_path_gets_around(house: House) -> None:
 @pytest.mark.parametrize(
     "header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-For"]
 )
-async def test_no_header_gets_around(house: House, header: str) -> None:
+async def test_no_header_gets_around(house: AccessFixtures, header: str) -> None:
     value = {"X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1"}.get(header, "/health")
-    for endpoint in CLOSED:
+    for endpoint in PROTECTED_ENDPOINTS:
         answer = await house.client.request(
-            endpoint.method, path_of(endpoint), content=b"{}", headers={header: value}
+            endpoint.method, build_missing_path(endpoint), content=b"{}", headers={header: value}
         )
-        assert said(answer) == (401, "UNAUTHORIZED"), endpoint.name
+        assert get_status_and_code(answer) == (401, "UNAUTHORIZED"), endpoint.name
 
 
-async def test_other_methods_are_not_there(house: House) -> None:
+async def test_other_methods_are_not_there(house: AccessFixtures) -> None:
     taken: dict[str, set[str]] = {}
     for endpoint in ENDPOINTS:
         taken.setdefault(endpoint.path, set()).add(endpoint.method)
-    admin = await house.world.admin()
-    for endpoint in CLOSED:
+    admin = await house.harness.create_admin()
+    for endpoint in PROTECTED_ENDPOINTS:
         methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
         others = methods - taken[endpoint.path]
         for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
-            answer = await house.client.request(method, path_of(endpoint), auth=admin)
+            answer = await house.client.request(method, build_missing_path(endpoint), auth=admin)
             assert answer.status_code == 405, (method, endpoint.path)
 
 
-@pytest.mark.parametrize("endpoint", PUBLIC, ids=named)
+@pytest.mark.parametrize("endpoint", PUBLIC_ENDPOINTS, ids=endpoint_name)
 async def test_a_public_endpoint_does_not_look_at_credentials(
-    house: House, endpoint: Endpoint
+    house: AccessFixtures, endpoint: Endpoint
 ) -> None:
     """Nor does one that is not good keep anybody out."""
-    request = endpoint.method, path_of(endpoint)
-    expected = said(await house.client.request(*request, content=b"{}"))
+    request = endpoint.method, build_missing_path(endpoint)
+    expected = get_status_and_code(await house.client.request(*request, content=b"{}"))
     assert expected[0] in (200, 400, 401, 404)
     for caller in house.callers:
         answer = await house.client.request(*request, content=b"{}", auth=caller.auth)
-        assert said(answer) == expected, caller.name
+        assert get_status_and_code(answer) == expected, caller.name
     for headers in ({"Authorization": "Bearer x"}, {"X-Signature": "x"}, {"X-Service-Name": "x"}):
         answer = await house.client.request(*request, content=b"{}", headers=headers)
-        assert said(answer) == expected
+        assert get_status_and_code(answer) == expected
 
 
-async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: World) -> None:
+async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: Harness) -> None:
     for name, credential, actor in (
-        ("key", key := await world.api_key("balance:read"), key.id),
-        ("admin", admin := await world.admin("F"), admin.id),
-        ("service", world.service(), "messenger"),
-        ("processor", till := await world.processor(), till.id),
-        ("partner", partner := await world.partner(), partner.id),
+        ("key", key := await world.create_api_key("balance:read"), key.id),
+        ("admin", admin := await world.create_admin("F"), admin.id),
+        ("service", world.get_service_auth(), "messenger"),
+        ("processor", till := await world.create_processor(), till.id),
+        ("partner", partner := await world.create_partner(), partner.id),
     ):
         headers = {"X-Request-ID": f"asked-by-{name}"}
         answer = await client.get("/api/v1/audit/logs", auth=credential, headers=headers)
         assert answer.status_code == 403
-        entries = await world.audit("GET /api/v1/audit/logs", "access.denied")
+        entries = await world.list_audit_entries("GET /api/v1/audit/logs", "access.denied")
         assert (entries[-1]["result"], entries[-1]["actor"]["id"]) == ("denied", actor)
     assert len(entries) == 5
 
 
-async def test_a_field_that_one_may_not_send_is_refused_and_recorded(house: House) -> None:
-    subscriber = await house.world.subscriber()
+async def test_a_field_that_one_may_not_send_is_refused_and_recorded(house: AccessFixtures) -> None:
+    subscriber = await house.harness.create_subscriber()
     path = f"/api/v1/subscribers/{subscriber['id']}"
     for caller in house.callers:
-        if not caller.may(_endpoint("PUT /api/v1/subscribers/{id}").access):
+        if not caller.is_allowed(_find_endpoint("PUT /api/v1/subscribers/{id}").access):
             continue
-        before = await house.denials()
+        before = await house.count_denials()
         for field, value in (("kyc_level", 1), ("kyc_status", "NONE"), ("restricted", False)):
             answer = await house.client.put(path, json={field: value}, auth=caller.auth)
             if _is_compliance(caller):
                 assert answer.status_code == 200, (caller.name, answer.text)
                 continue
-            assert said(answer) == (403, "FORBIDDEN"), caller.name
+            assert get_status_and_code(answer) == (403, "FORBIDDEN"), caller.name
             required = ["compliance_user", "system_admin"]
             assert answer.json()["details"] == {"required": required}
-        assert await house.denials() == before + (0 if _is_compliance(caller) else 3)
+        assert await house.count_denials() == before + (0 if _is_compliance(caller) else 3)
 
 
-async def test_the_403s_of_rights_beside_the_declared_ones_are_recorded(house: House) -> None:
+async def test_the_403s_of_rights_beside_the_declared_ones_are_recorded(
+    house: AccessFixtures,
+) -> None:
     """Nobody disables themselves."""
     (admin,) = (caller for caller in house.callers if caller.role == "A")
-    before = await house.denials()
+    before = await house.count_denials()
     path = f"/api/v1/admin/users/{admin.auth.id}/disable"
     answer = await house.client.post(path, auth=admin.auth)
-    assert said(answer) == (403, "FORBIDDEN")
+    assert get_status_and_code(answer) == (403, "FORBIDDEN")
     assert answer.json()["details"]["required"]
-    assert await house.denials() == before + 1
+    assert await house.count_denials() == before + 1
 
 
 async def test_a_failed_login_is_recorded_and_says_nothing_of_the_account(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     email = "grace@example.com"
     new = {"email": email, "password": "a right one, long", "name": "Grace", "role": "finance_user"}
-    created = await client.post("/api/v1/admin/users", json=new, auth=await world.admin())
+    created = await client.post("/api/v1/admin/users", json=new, auth=await world.create_admin())
     assert created.status_code == 201
     answers = [
         await client.post("/api/v1/admin/login", json={"email": one, "password": "x" * 12})
         for one in (email, "nobody@example.com")
     ]
-    assert [said(answer) for answer in answers] == [(401, "UNAUTHORIZED")] * 2
+    assert [get_status_and_code(answer) for answer in answers] == [(401, "UNAUTHORIZED")] * 2
     assert answers[0].json() == answers[1].json()
-    (entry,) = await world.audit(email, "admin.login")
+    (entry,) = await world.list_audit_entries(email, "admin.login")
     assert entry["result"] == "failure"
     # What nobody is called may be a password in the wrong field: it is not kept as it is.
-    assert await world.audit("nobody@example.com", "admin.login") == []
+    assert await world.list_audit_entries("nobody@example.com", "admin.login") == []
     failed = await client.get(
-        "/api/v1/audit/logs", params={"event": "admin.login"}, auth=await world.admin()
+        "/api/v1/audit/logs", params={"event": "admin.login"}, auth=await world.create_admin()
     )
     names = [entry["resource_id"] for entry in failed.json()["data"]]
     assert [name.partition(":")[0] for name in names if name != email] == ["unknown"]
 
 
-def _endpoint(name: str) -> Endpoint:
+def _find_endpoint(name: str) -> Endpoint:
     (found,) = (endpoint for endpoint in ENDPOINTS if endpoint.name == name)
     return found
 

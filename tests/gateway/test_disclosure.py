@@ -14,16 +14,22 @@ import httpx2
 import msgspec
 import pytest
 
-from agents.stage import AGENT_PIN
-from conftest import Copies
-from gateway.house import Caller, open_house
-from gateway.strangers import V1, Person, Town, missing, request_id
-from partners.stage import deliver, signed
+from agents.builders import AGENT_PIN
+from conftest import ScratchDatabases
+from gateway.access_fixtures import Caller, run_access_fixtures
+from gateway.ownership_requests import (
+    V1,
+    OwnershipFixtures,
+    SubscriberFixture,
+    build_missing_id,
+    new_request_id,
+)
+from harness import PIN
+from partners.builders import get_auth, post_webhook
 from tapgate import ids
 from tapgate.cli.manual import list_endpoints
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.schemas import build_example
-from world import PIN
 
 NAME, CHILD = "Zebulonia", "Persephina"
 PROFILE = {
@@ -36,47 +42,52 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: It ends the caller's own session.
-NOT_CALLED = f"POST {V1}/admin/logout"
+EXCLUDED_ENDPOINT = f"POST {V1}/admin/logout"
 #: For terminals, which the restriction does not affect.
-POS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
+POS_PATHS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
 ENDPOINTS = {
     one.name: one
     for one in list_endpoints()
-    if one.name != NOT_CALLED and not one.path.startswith(POS)
+    if one.name != EXCLUDED_ENDPOINT and not one.path.startswith(POS_PATHS)
 }
-_REASONS = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
+_BODY_OVERRIDES = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
 
 
 @pytest.fixture(scope="module")
 async def town(
-    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: Copies
-) -> AsyncIterator[Town]:
-    async with open_house(tmp_path_factory.mktemp("town"), postgres, copies) as house:
-        town = Town(house)
-        await town.found()
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: ScratchDatabases
+) -> AsyncIterator[OwnershipFixtures]:
+    async with run_access_fixtures(tmp_path_factory.mktemp("town"), postgres, copies) as house:
+        town = OwnershipFixtures(house)
+        await town.create_all()
         yield town
 
 
-class Restricted(Person):
+class RestrictedSubscriber(SubscriberFixture):
     """A restricted subscriber with traces everywhere."""
 
     alert = statement = child_card = ""
 
 
 @pytest.fixture(scope="module")
-async def observed(town: Town) -> Restricted:
+async def observed(town: OwnershipFixtures) -> RestrictedSubscriber:
     """A restricted subscriber for all tests that only read."""
-    return await restricted(town)
+    return await create_restricted_subscriber(town)
 
 
-async def restricted(town: Town) -> Restricted:
-    world, service = town.world, town.world.service()
-    admin = await world.admin()
-    number = {"id_number": f"XK-{request_id()}"}
-    person = Restricted(await world.subscriber(balance="846.19", **PROFILE | number), PIN)
+async def create_restricted_subscriber(town: OwnershipFixtures) -> RestrictedSubscriber:
+    world, service = town.harness, town.harness.get_service_auth()
+    admin = await world.create_admin()
+    number = {"id_number": f"XK-{new_request_id()}"}
+    person = RestrictedSubscriber(
+        await world.create_subscriber(balance="846.19", **PROFILE | number), PIN
+    )
     person.record |= number
-    person.card, person.blocked_card = await world.card(person.id), await world.card(person.id)
-    person.child_card = await world.card(
+    person.card, person.blocked_card = (
+        await world.create_card(person.id),
+        await world.create_card(person.id),
+    )
+    person.child_card = await world.create_card(
         person.id, type="CHILD", holder_name=CHILD, relationship="niece", daily_limit=5000
     )
     url, about = f"{V1}/subscribers/{person.id}", f"{NAME} {person.phone}"
@@ -87,22 +98,24 @@ async def restricted(town: Town) -> Restricted:
         return answer.json()
 
     payment = {
-        "request_id": request_id(),
+        "request_id": new_request_id(),
         "card_serial": person.card,
         "amount": "12",
         "metadata": {"customer": about},
     }
-    person.transaction = (await post(f"{V1}/pos/payment", payment, town.shop))["transaction_id"]
+    person.transaction_id = (await post(f"{V1}/pos/payment", payment, town.processor))[
+        "transaction_id"
+    ]
     send = {
         "sender_id": person.id,
-        "recipient_card_serial": town.somebody.card,
+        "recipient_card_serial": town.subscriber.card,
         "amount": "100",
         "pin": PIN,
         "memo": f"From {about}",
     }
-    await post(f"{V1}/wallet/transfer-p2p", send | {"request_id": request_id()}, service)
+    await post(f"{V1}/wallet/transfer-p2p", send | {"request_id": new_request_id()}, service)
     # Declined: its details have the balance.
-    send |= {"amount": "45000", "request_id": request_id()}
+    send |= {"amount": "45000", "request_id": new_request_id()}
     await post(f"{V1}/wallet/transfer-p2p", send, service, 402)
     alert = {
         "subscriber_id": person.id,
@@ -110,7 +123,11 @@ async def restricted(town: Town) -> Restricted:
         "details": {"asked_by": person.phone, "figure": NAME, "note": about},
     }
     person.alert = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
-    alert = {"transaction_id": person.transaction, "alert_type": "odd", "details": {"note": about}}
+    alert = {
+        "transaction_id": person.transaction_id,
+        "alert_type": "odd",
+        "details": {"note": about},
+    }
     other = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
     await post(
         f"{V1}/compliance/alerts/{other}/resolve",
@@ -118,7 +135,7 @@ async def restricted(town: Town) -> Restricted:
         admin,
     )
     await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": about}, admin)
-    today = town.world.services.clock().date().isoformat()
+    today = town.harness.services.clock().date().isoformat()
     period = {"from_date": today, "to_date": today}
     statement = {"subscriber_id": person.id, "format": "csv", **period}
     link = (await post(f"{V1}/wallet/account-statement", statement, admin))["statement_url"]
@@ -135,34 +152,36 @@ async def restricted(town: Town) -> Restricted:
     return person
 
 
-async def personal_values(town: Town, person: Restricted) -> set[str]:
+async def list_personal_values(town: OwnershipFixtures, person: RestrictedSubscriber) -> set[str]:
     url = f"{V1}/subscribers/{person.id}"
-    record = (await town.client.get(url, auth=town.world.service())).json()
+    record = (await town.client.get(url, auth=town.harness.get_service_auth())).json()
     fields = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in fields} | {CHILD, "niece"}
 
 
-def in_body(town: Town, person: Restricted, name: str) -> dict[str, Any]:
+def build_body_fields(
+    town: OwnershipFixtures, person: RestrictedSubscriber, name: str
+) -> dict[str, Any]:
     """The fields of bodies and queries that refer to the person, or are needed to reach them."""
     agent = town.agents[1]["id"]
     return {
         "subscriber_id": person.id,
         "parent_subscriber_id": person.id,
         "user_id": person.id,
-        "sender_id": person.id if name.endswith("/quote") else town.somebody.id,
+        "sender_id": person.id if name.endswith("/quote") else town.subscriber.id,
         "card_serial": person.card,
         "recipient_card_serial": person.card,
-        "from_account_id": town.somebody.account,
-        "to_account_id": person.account,
-        "transaction_id": person.transaction,
+        "from_account_id": town.subscriber.account_id,
+        "to_account_id": person.account_id,
+        "transaction_id": person.transaction_id,
         "resource_id": person.id,
         "agent_id": agent,
         "agent_pin": AGENT_PIN,
-        "partner_id": town.bank["partner"]["id"],
+        "partner_id": town.partner_record["partner"]["id"],
     }
 
 
-REFERENCES = {
+REFERENCE_FIELDS = {
     "subscriber_id",
     "parent_subscriber_id",
     "user_id",
@@ -173,36 +192,40 @@ REFERENCES = {
 }
 
 
-def paths(endpoint: Endpoint, town: Town, person: Restricted) -> list[str]:
+def list_paths(
+    endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
+) -> list[str]:
     """With the person's things in it, and for reading also with others that have to do with them;
     an identifier that nobody has for everything else."""
     things = {
         f"{V1}/subscribers/{{id}}": [person.id],
         f"{V1}/cards/{{serial}}": [person.card, person.child_card],
         f"{V1}/balance/{{user_id}}": [person.id],
-        f"{V1}/transactions/{{id}}": [person.transaction],
+        f"{V1}/transactions/{{id}}": [person.transaction_id],
         f"{V1}/compliance/alerts/{{id}}": [person.alert],
-        f"{V1}/processors/{{id}}/transfer": [town.shop_id],
-        f"{V1}/processors/{{id}}/transactions": [town.shop_id],
+        f"{V1}/processors/{{id}}/transfer": [town.processor_id],
+        f"{V1}/processors/{{id}}/transactions": [town.processor_id],
         f"{V1}/statements/{{token}}": [person.statement],
-        f"{V1}/webhooks/partners/{{partner_id}}": [town.bank["partner"]["id"]],
+        f"{V1}/webhooks/partners/{{partner_id}}": [town.partner_record["partner"]["id"]],
     }
     for start, found in things.items():
         if endpoint.path.startswith(start):
             first, rest = start.index("{"), endpoint.path.partition("}")[2]
-            rest = rest.replace("{document_id}", missing(ids.DOCUMENT))
+            rest = rest.replace("{document_id}", build_missing_id(ids.DOCUMENT))
             return [f"{start[:first]}{one}{rest}" for one in found]
     return ["/".join("1" if "{" in part else part for part in endpoint.path.split("/"))]
 
 
-def queries(endpoint: Endpoint, person: Restricted, values: set[str]) -> Iterator[str]:
+def list_queries(
+    endpoint: Endpoint, person: RestrictedSubscriber, values: set[str]
+) -> Iterator[str]:
     yield ""
     names = {f.encode_name for f in msgspec.structs.fields(endpoint.query_type or msgspec.Struct)}
     own = {
         "user_id": person.id,
         "card_serial": person.card,
         "subscriber_id": person.id,
-        "transaction_id": person.transaction,
+        "transaction_id": person.transaction_id,
         "phone_number": person.phone,
     }
     for name in names & own.keys():
@@ -210,28 +233,30 @@ def queries(endpoint: Endpoint, person: Restricted, values: set[str]) -> Iterato
     if "search" in names:
         yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
     if "resource_id" in names:
-        found = (person.id, person.card, person.transaction, person.alert)
+        found = (person.id, person.card, person.transaction_id, person.alert)
         yield from (f"?resource_id={one}" for one in found)
 
 
-def bodies(endpoint: Endpoint, town: Town, person: Restricted) -> Iterator[Any]:
+def list_bodies(
+    endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
+) -> Iterator[Any]:
     """Examples that refer to the person; an empty body where nothing does."""
     kind = endpoint.body_struct
     if kind is None:
         yield None
         return
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    own = in_body(town, person, endpoint.name)
-    about_person = bool(names & REFERENCES) or any(
+    own = build_body_fields(town, person, endpoint.name)
+    about_person = bool(names & REFERENCE_FIELDS) or any(
         thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
     )
     if not about_person:
         yield {}
         return
     body = build_example(kind) | {name: own[name] for name in names & own.keys()}
-    body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": request_id()}
-    body |= {"amount": "1", "partner_reference": request_id()}
-    body |= _REASONS.get(endpoint.name, {})
+    body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": new_request_id()}
+    body |= {"amount": "1", "partner_reference": new_request_id()}
+    body |= _BODY_OVERRIDES.get(endpoint.name, {})
     body = {name: value for name, value in body.items() if name in names}
     if {"subscriber_id", "card_serial"} <= names and "pin" not in names:
         body.pop("card_serial")
@@ -242,49 +267,51 @@ def bodies(endpoint: Endpoint, town: Town, person: Restricted) -> Iterator[Any]:
         yield body | {"details": {"note": NAME, "phone": person.phone}}
 
 
-def callers(town: Town) -> list[Caller]:
-    found = [one for one in town.house.callers if one.kind in ("api_key", "admin")]
+def list_callers(town: OwnershipFixtures) -> list[Caller]:
+    found = [one for one in town.access_fixtures.callers if one.kind in ("api_key", "admin")]
     found = [one for one in found if one.kind == "admin" or one.name == "key with all scopes"]
-    return [*found, Caller("partner", signed(town.bank), "partner")]
+    return [*found, Caller("partner", get_auth(town.partner_record), "partner")]
 
 
-async def restore(town: Town, person: Restricted) -> None:
+async def undo_block(town: OwnershipFixtures, person: RestrictedSubscriber) -> None:
     """Undo a block, so that the next caller can block too."""
-    database, number = town.world.services.database, ids.decode(ids.SUBSCRIBER, person.id)
+    database, number = town.harness.services.database, ids.decode(ids.SUBSCRIBER, person.id)
     await database.execute("UPDATE accounts SET status = 'active' WHERE owner_id = $1", number)
     await database.execute("UPDATE cards SET status = 'ACTIVE' WHERE subscriber_id = $1", number)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS)]
+    "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS_PATHS)]
 )
 async def test_no_response_has_a_personal_value(
-    town: Town, observed: Restricted, name: str
+    town: OwnershipFixtures, observed: RestrictedSubscriber, name: str
 ) -> None:
     endpoint = ENDPOINTS[name]
     reads_only = endpoint.method == "GET"
-    person = observed if reads_only else await restricted(town)
-    for caller in callers(town):
-        for path in paths(endpoint, town, person):
-            before = await personal_values(town, person)
-            for query in queries(endpoint, person, before):
-                for body in bodies(endpoint, town, person):
-                    answer = await called(town, endpoint, path + query, body, caller)
-                    values = before | (set() if reads_only else await personal_values(town, person))
+    person = observed if reads_only else await create_restricted_subscriber(town)
+    for caller in list_callers(town):
+        for path in list_paths(endpoint, town, person):
+            before = await list_personal_values(town, person)
+            for query in list_queries(endpoint, person, before):
+                for body in list_bodies(endpoint, town, person):
+                    answer = await call_endpoint(town, endpoint, path + query, body, caller)
+                    values = before | (
+                        set() if reads_only else await list_personal_values(town, person)
+                    )
                     told = [value for value in values if value in answer.text]
                     if "/alerts" in name and endpoint.method == "POST":
                         told = [value for value in told if value not in json.dumps(body)]
                     assert told == [], (caller.name, path + query, answer.text)
                     assert answer.status_code < 500
             if not reads_only:
-                await restore(town, person)
+                await undo_block(town, person)
 
 
-async def called(
-    town: Town, endpoint: Endpoint, path: str, body: Any, caller: Caller
+async def call_endpoint(
+    town: OwnershipFixtures, endpoint: Endpoint, path: str, body: Any, caller: Caller
 ) -> httpx2.Response:
     if endpoint.path.startswith(f"{V1}/webhooks/partners/"):
-        body = {"reference": request_id(), "card_serial": body["card_serial"], "amount": "1"}
-        return await deliver(town.client, town.bank, body)
+        body = {"reference": new_request_id(), "card_serial": body["card_serial"], "amount": "1"}
+        return await post_webhook(town.client, town.partner_record, body)
     content = b"" if body is None else json.dumps(body).encode()
     return await town.client.request(endpoint.method, path, content=content, auth=caller.auth)

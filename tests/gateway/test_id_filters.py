@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
+from harness import Harness
 from tapgate import ids
-from world import World
 
 FILTERS = [
     ("/api/v1/cards", "subscriber_id", ids.SUBSCRIBER),
@@ -16,9 +16,9 @@ FILTERS = [
 
 @pytest.mark.parametrize(("url", "name", "prefix"), FILTERS)
 async def test_ids_as_filters(
-    client: httpx2.AsyncClient, world: World, url: str, name: str, prefix: str
+    client: httpx2.AsyncClient, world: Harness, url: str, name: str, prefix: str
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     for bad in ("x", f"{prefix}x", "key_0000000000001"):
         answer = await client.get(url, params={name: bad}, auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

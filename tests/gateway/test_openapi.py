@@ -10,8 +10,9 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from notifications.receiver import Receiver
-from notifications.stage import ENDPOINTS, deliver
+from harness import Harness
+from notifications.builders import ENDPOINTS_URL, deliver_due
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate.edge.fields import IdempotencyKeyRule
 from tapgate.edge.openapi import render_openapi_document
 from tapgate.errors import TABLE
@@ -19,7 +20,6 @@ from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.notifications.webhooks.model import TEST_EVENT
 from tapgate.service import json_schema
-from world import World
 
 
 @pytest.fixture
@@ -70,23 +70,25 @@ def test_every_event_is_described_with_its_headers_and_payload(document: dict[st
         assert {"2XX", "410", "429", "503", "default"} == operation["responses"].keys()
 
 
-async def test_sent_events_match_their_description(world: World, document: dict[str, Any]) -> None:
-    admin, receiver = await world.admin("A"), Receiver()
+async def test_sent_events_match_their_description(
+    world: Harness, document: dict[str, Any]
+) -> None:
+    admin, receiver = await world.create_admin("A"), WebhookReceiver()
 
     async def create(path: str, event: str) -> str:
         body = {"url": f"{receiver.url}/{path}", "events": [event]}
-        created = await world.client.post(ENDPOINTS, json=body, auth=admin)
+        created = await world.client.post(ENDPOINTS_URL, json=body, auth=admin)
         return str(created.json()["id"])
 
-    async with receiver.listening():
+    async with receiver.listen():
         await create("watch", "*")
         gone = await create("gone", "card.blocked")
-        await world.client.post(f"{ENDPOINTS}/{gone}/test", auth=admin)
-        receiver.status(410)
-        await deliver(world.services, EVENT_RECORD_LOADERS)
-        subscriber = await world.subscriber(balance="5.00")
-        await world.give(subscriber["id"], "1.00")
-        await deliver(world.services, EVENT_RECORD_LOADERS)
+        await world.client.post(f"{ENDPOINTS_URL}/{gone}/test", auth=admin)
+        receiver.enqueue_statuses(410)
+        await deliver_due(world.services, EVENT_RECORD_LOADERS)
+        subscriber = await world.create_subscriber(balance="5.00")
+        await world.deposit(subscriber["id"], "1.00")
+        await deliver_due(world.services, EVENT_RECORD_LOADERS)
     types = {one.content["type"] for one in receiver.received}
     assert types == {
         TEST_EVENT, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"
@@ -97,9 +99,9 @@ async def test_sent_events_match_their_description(world: World, document: dict[
         Draft202012Validator({**document, "$ref": reference}).validate(one.content)
 
 
-def media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def list_media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each request and response body: the operation, the status or `request`, the media object."""
-    for operation in operations(document):
+    for operation in list_operations(document):
         name = operation["operationId"]
         for kind in operation.get("requestBody", {}).get("content", {}).values():
             yield name, "request", kind
@@ -108,11 +110,11 @@ def media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
                 yield name, status, kind
 
 
-def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [operation for item in document["paths"].values() for operation in item.values()]
 
 
-def properties(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def list_properties(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for name, schema in document["components"]["schemas"].items():
         for field, found in schema.get("properties", {}).items():
             yield name, field, found
@@ -133,7 +135,7 @@ def test_classes_that_share_a_name_are_rejected() -> None:
 
 
 def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]) -> None:
-    ids = [operation["operationId"] for operation in operations(document)]
+    ids = [operation["operationId"] for operation in list_operations(document)]
     assert len(ids) == len(set(ids))
     assert [one for one in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", one)] == []
     assert [one for one in ids if "api_v1" in one] == []
@@ -158,7 +160,7 @@ def test_every_tag_is_described_and_the_introduction_covers_the_basics(
 def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
     # One per schema: each converts all components, and most responses share few schemas.
     validators: dict[bytes, Draft202012Validator] = {}
-    for name, where, kind in media(document):
+    for name, where, kind in list_media(document):
         examples = [one["value"] for one in kind.get("examples", {}).values()]
         examples += [kind["example"]] if "example" in kind else []
         assert examples or kind["schema"].get("type") in ("string", "object"), (name, where)
@@ -177,7 +179,7 @@ def test_idempotency_key_and_request_id_have_the_same_example(
     header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
     bodies = [
         one["example"]["request_id"]
-        for _, where, one in media(document)
+        for _, where, one in list_media(document)
         if where == "request" and "request_id" in one.get("example", {})
     ]
     assert len(bodies) > 10
@@ -185,7 +187,7 @@ def test_idempotency_key_and_request_id_have_the_same_example(
 
 
 #: Values without a fixed list.
-OPEN_WORDS = {("Health", "service"), ("Violation", "code"), ("DeclineCount", "code")}
+OPEN_ENUM_FIELDS = {("Health", "service"), ("Violation", "code"), ("DeclineCount", "code")}
 
 
 def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
@@ -195,8 +197,8 @@ def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
     }  # fmt: skip
     plain = [
         (name, field)
-        for name, field, schema in properties(document)
-        if field in words and (name, field) not in OPEN_WORDS
+        for name, field, schema in list_properties(document)
+        if field in words and (name, field) not in OPEN_ENUM_FIELDS
         if "$ref" not in str(schema) and "const" not in schema
     ]
     assert plain == []
@@ -208,7 +210,7 @@ def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
 
 def test_times_dates_and_addresses_have_a_format(document: dict[str, Any]) -> None:
     formats = {"email": {"email"}, "date_of_birth": {"date"}, "url": {"uri"}}
-    for name, field, schema in properties(document):
+    for name, field, schema in list_properties(document):
         if field.endswith(("_at", "_until")) or field == "as_of":
             # An empty string removes the expiry of an API key.
             assert schema.get("format") == "date-time" or name == "ApiKeyChanges", (name, field)
@@ -233,7 +235,7 @@ def test_files_have_exact_media_types(document: dict[str, Any]) -> None:
 
 
 async def test_the_example_of_a_card_upload_is_accepted(
-    world: World, document: dict[str, Any]
+    world: Harness, document: dict[str, Any]
 ) -> None:
     path = "/api/v1/cards/upload-csv"
     content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
@@ -241,6 +243,6 @@ async def test_the_example_of_a_card_upload_is_accepted(
         path,
         content=content["example"].encode(),
         headers={"Content-Type": "text/csv"},
-        auth=await world.admin("A"),
+        auth=await world.create_admin("A"),
     )
     assert (sent.status_code, sent.json()["errors"]) == (200, [])

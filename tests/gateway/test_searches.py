@@ -5,10 +5,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from harness import Harness
 from tapgate.store.database import Database
-from world import World
 
-ROWS = 2_500
+ROW_COUNT = 2_500
 SEARCHES = {
     "/api/v1/subscribers": ("subscribers", "mary", "koroma 00042"),
     "/api/v1/cards": ("cards", "tap-0", "0042"),
@@ -17,7 +17,7 @@ SEARCHES = {
     "/api/v1/admin/partners": ("partners", "mary", "koroma 00042"),
 }
 #: Half of the names contain "mary", and every number occurs once.
-_FILL = """
+_INSERT_ACCOUNTS_SQL = """
     INSERT INTO accounts
         (id, kind, owner_id, holder_name, public_name, currency, kyc_level, checked)
     SELECT n * 10 + k, kind, n * 10 + k,
@@ -27,7 +27,7 @@ _FILL = """
          unnest('{wallet,float,commission,settlement,clearing}'::text[])
              WITH ORDINALITY AS kinds (kind, k);
 """
-_TABLES = (
+_INSERT_ROWS_SQL = (
     """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, created_at,
                                 updated_at)
        SELECT n, n * 10 + 1, '+232' || (70000000 + n), 'Mary' || n % 2,
@@ -49,7 +49,7 @@ _TABLES = (
 )
 
 
-class Queries:
+class QueryExplainer:
     """Runs requests and explains the SQL of their lists."""
 
     def __init__(self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ class Queries:
 
         monkeypatch.setattr(Database, "fetch", recorded)
 
-    async def plan(self, database: Database, path: str, search: str, caller: Any) -> str:
+    async def explain(self, database: Database, path: str, search: str, caller: Any) -> str:
         self._ran.clear()
         answer = await self._client.get(path, params={"search": search}, auth=caller)
         assert answer.status_code == 200, answer.text
@@ -74,20 +74,20 @@ class Queries:
 
 
 async def test_no_search_scans_a_table(
-    client: httpx2.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin, database = await world.admin(), world.services.database
+    admin, database = await world.create_admin(), world.services.database
     async with database.transaction() as tx:
-        await tx.execute(_FILL.replace("$1", str(ROWS)), timeout=120)
-        for statement in _TABLES:
-            await tx.execute(statement.replace("$1", str(ROWS)), timeout=120)
+        await tx.execute(_INSERT_ACCOUNTS_SQL.replace("$1", str(ROW_COUNT)), timeout=120)
+        for statement in _INSERT_ROWS_SQL:
+            await tx.execute(statement.replace("$1", str(ROW_COUNT)), timeout=120)
     async with database.connection() as connection:
         for table in ("accounts", "subscribers", "cards", "agents", "processors", "partners"):
             await connection.execute(f"VACUUM ANALYZE {table}", timeout=120)
-    queries = Queries(client, monkeypatch)
+    queries = QueryExplainer(client, monkeypatch)
     for path, (table, frequent, rare) in SEARCHES.items():
         for search in (frequent, rare):
-            plan = await queries.plan(database, path, search, admin)
+            plan = await queries.explain(database, path, search, admin)
             scanned = [line for line in plan.splitlines() if "Seq Scan on" in line]
             # A scan of an empty table, such as pins here, costs nothing.
             assert all("Seq Scan on pins" in line for line in scanned), (path, search, plan)
@@ -96,9 +96,9 @@ async def test_no_search_scans_a_table(
 
 @pytest.mark.parametrize("path", SEARCHES)
 async def test_a_search_needs_a_word_of_three_characters(
-    client: httpx2.AsyncClient, world: World, path: str
+    client: httpx2.AsyncClient, world: Harness, path: str
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     for search in ("a", "ab", "ab cd ef", " a  b ", "  %  "):
         answer = await client.get(path, params={"search": search}, auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), search
@@ -109,18 +109,18 @@ async def test_a_search_needs_a_word_of_three_characters(
 
 
 async def test_separators_do_not_count_in_a_search_for_cards(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     for search in ("a:b", "-1-", "ab :: 1"):
         answer = await client.get("/api/v1/cards", params={"search": search}, auth=admin)
         assert answer.status_code == 422, search
 
 
-async def test_a_new_name_of_an_account_is_searched(world: World) -> None:
+async def test_a_new_name_of_an_account_is_searched(world: Harness) -> None:
     """Of agents, processors and partners; the database keeps it up to date."""
     database = world.services.database
-    processor = await world.processor()
+    processor = await world.create_processor()
     await database.execute(
         "UPDATE accounts SET holder_name = 'Renamed Limited' WHERE kind = 'settlement'"
     )

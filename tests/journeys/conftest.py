@@ -7,49 +7,49 @@ from pathlib import Path
 
 import pytest
 
-from canary.watch import watched
-from conftest import Copies, url_of
-from gateway.running import gateway
-from journeys.lines import connected
-from journeys.platform import Platform
-from journeys.staff import Admin
+from canary.watch import detect_leaks
+from conftest import ScratchDatabases, build_database_url
+from gateway.processes import run_gateway
+from journeys.admin import Admin
+from journeys.clients import open_client
+from journeys.deployment import Deployment
 
 #: PostgreSQL here lets everybody in, also with one.
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"
 
 
 @pytest.fixture(scope="module")
-async def running(postgres: str, copies: Copies) -> AsyncIterator[Platform]:
+async def running(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Deployment]:
     """On a fresh database."""
-    name = await copies.make()
-    database_url = url_of(name, postgres).replace("@/", f":{_DATABASE_PASSWORD}@/")
+    name = await copies.acquire()
+    database_url = build_database_url(name, postgres).replace("@/", f":{_DATABASE_PASSWORD}@/")
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
         folder = Path(place)
-        async with watched(database_url) as watch:
+        async with detect_leaks(database_url) as watch:
             async with (
-                gateway(folder, database_url, workers=2) as address,
-                connected(address) as client,
+                run_gateway(folder, database_url, workers=2) as address,
+                open_client(address) as client,
             ):
-                platform = Platform(client, folder, database_url)
-                watch.knows_those_of(platform.settings)
-                watch.knows("the database's password", _DATABASE_PASSWORD)
+                platform = Deployment(client, folder, database_url)
+                watch.add_settings_secrets(platform.settings)
+                watch.add_secret("the database's password", _DATABASE_PASSWORD)
                 yield platform
-                watch.look_into("metrics", (await client.get("/metrics")).content)
-                watch.look_at_processes()
+                watch.add_source("metrics", (await client.get("/metrics")).content)
+                watch.add_processes()
             log = (folder / "log").read_text()
-            watch.look_into("logs", log)
-            watch.look_through(folder / "gateway")
+            watch.add_source("logs", log)
+            watch.add_folder(folder / "gateway")
         assert '"level":"error"' not in log
-    await copies.done_with(name)
+    await copies.release(name)
 
 
 @pytest.fixture
-async def platform(running: Platform) -> AsyncIterator[Platform]:
+async def platform(running: Deployment) -> AsyncIterator[Deployment]:
     """The only way to a gateway here, so that no journey goes unproven."""
     yield running
-    await running.require_sound_books()
+    await running.require_balanced_books()
 
 
 @pytest.fixture
-async def ada(platform: Platform) -> Admin:
-    return await platform.ada()
+async def ada(platform: Deployment) -> Admin:
+    return await platform.log_in_admin()

@@ -4,23 +4,23 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.books import Books, require_sound
+from ledger.builders import LedgerDriver, require_balanced_books
 from tapgate.ledger.state import State
 from tapgate.store.database import Database
 
 
 @pytest.fixture
-async def books(database_url: str, database: Database) -> AsyncIterator[Books]:
+async def books(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
     """An empty economy; whatever a test does in it, the books must hold afterwards."""
-    books = await Books.open(database_url, database)
+    books = await LedgerDriver.open(database_url, database)
     try:
         yield books
-        await require_sound(database)
+        await require_balanced_books(database)
     finally:
         await books.close()
 
 
-class Counting:
+class CountingConnection:
     """A connection that counts the statements of whoever writes on it."""
 
     def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
@@ -46,7 +46,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     write = engine.write
 
     async def counted(tx: Any, state: State, *arguments: Any) -> None:
-        await write(Counting(tx, seen), state, *arguments)
+        await write(CountingConnection(tx, seen), state, *arguments)
 
     monkeypatch.setattr(engine, "write", counted)
     return seen

@@ -8,86 +8,94 @@ from typing import Any
 
 import msgspec
 
-from ledger.books import Books
-from ledger.test_processes import hammer, other, plan_for, start
-from store.test_backup import load, rows, saved
+from ledger.builders import LedgerDriver
+from ledger.test_processes import build_plan, build_second_plan, run_processes, start_process
+from store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
 #: More than are done before it is restored, however long that takes.
-_ORDERS = 20_000
-_MOVED = "SELECT * FROM entries ORDER BY transaction_id, position"
-_FACTS = """SELECT id, type, amount, fee_amount, from_account, to_account, from_balance, to_balance,
+_COMMAND_COUNT = 20_000
+_ENTRIES_SQL = "SELECT * FROM entries ORDER BY transaction_id, position"
+_TRANSACTIONS_SQL = """SELECT id, type, amount, fee_amount, from_account, to_account,
+                   from_balance, to_balance,
                    scope, request_id, created_at FROM transactions ORDER BY id"""
 
 
-class Heard:
+class RecordedResponses:
     """Each answer, and when it was heard."""
 
     def __init__(self) -> None:
-        self.answers: list[tuple[float, dict[str, Any]]] = []
+        self.responses: list[tuple[float, dict[str, Any]]] = []
 
-    async def listen(self, process: asyncio.subprocess.Process) -> None:
+    async def record(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
-            self.answers.append((time.time(), msgspec.json.decode(line)))
+            self.responses.append((time.time(), msgspec.json.decode(line)))
         await process.wait()
 
-    def told(self, *, before: datetime) -> dict[str, int]:
+    def list_before(self, *, before: datetime) -> dict[str, int]:
         return {
             answer["request"]: answer["transaction"]
-            for moment, answer in self.answers
+            for moment, answer in self.responses
             if answer.get("transaction") and datetime.fromtimestamp(moment, UTC) < before
         }
 
 
 async def test_a_backup_under_load(
-    books: Books, database_url: str, empty_url: str, tmp_path: Path
+    books: LedgerDriver, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    plan = await plan_for(books, database_url, orders=_ORDERS)
-    heard = Heard(), Heard()
-    processes = [await start(its) for its in (plan, other(plan))]
+    plan = await build_plan(books, database_url, orders=_COMMAND_COUNT)
+    heard = RecordedResponses(), RecordedResponses()
+    processes = [await start_process(its) for its in (plan, build_second_plan(plan))]
     listening = [
-        asyncio.create_task(one.listen(process))
+        asyncio.create_task(one.record(process))
         for one, process in zip(heard, processes, strict=True)
     ]
-    while min(len(one.answers) for one in heard) < 250:
+    while min(len(one.responses) for one in heard) < 250:
         await asyncio.sleep(0.01)
-    manifest = await saved(database_url, tmp_path / "backup")
-    await load(empty_url, tmp_path / "backup")
+    manifest = await save_backup(database_url, tmp_path / "backup")
+    await restore_backup(empty_url, tmp_path / "backup")
     assert {one.returncode for one in processes} == {None}, "the load was over before"
     for process in processes:
         process.kill()
     await asyncio.gather(*listening)
 
-    facts, moved = await rows(empty_url, _FACTS), await rows(empty_url, _MOVED)
+    facts, moved = (
+        await fetch_rows(empty_url, _TRANSACTIONS_SQL),
+        await fetch_rows(empty_url, _ENTRIES_SQL),
+    )
     assert manifest.tables["transactions"] == len(facts)
     assert manifest.tables["entries"] == len(moved)
     # What was acknowledged before is in it; what is in it is what happened, and not half of it.
-    acknowledged = heard[0].told(before=manifest.moment) | heard[1].told(before=manifest.moment)
+    acknowledged = heard[0].list_before(before=manifest.moment) | heard[1].list_before(
+        before=manifest.moment
+    )
     assert len(acknowledged) > 300
     assert set(acknowledged.values()) <= {row[0] for row in facts}
     ids = {row[0] for row in facts}
-    assert facts == [row for row in await rows(database_url, _FACTS) if row[0] in ids]
-    assert moved == [row for row in await rows(database_url, _MOVED) if row[0] in ids]
-    await must_hold(empty_url)
+    assert facts == [
+        row for row in await fetch_rows(database_url, _TRANSACTIONS_SQL) if row[0] in ids
+    ]
+    assert moved == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
+    await require_balanced_books(empty_url)
 
     # Who was acknowledged since asks again: what is there is told again, the rest is done.
     own = f"{plan.seed}-"  # other names stand for several requests
     there = {row[9]: row[0] for row in facts if str(row[9]).startswith(own)}
     done = max(int(name.removeprefix(own)) for name in there)
-    more = msgspec.structs.replace(plan, url=empty_url, slot=12, orders=done + 200)
-    again = await hammer(more)
+    more = msgspec.structs.replace(plan, url=empty_url, slot=12, command_count=done + 200)
+    again = await run_processes(more)
     replayed = [answer for answer in again if answer["request"] in there]
     assert replayed
     assert all(answer["replayed"] for answer in replayed)
     for answer in replayed:
         assert answer["transaction"] == there[answer["request"]]
     assert any(answer["transaction"] and not answer["replayed"] for answer in again)
-    await must_hold(empty_url)
+    await require_balanced_books(empty_url)
 
 
-async def must_hold(url: str) -> None:
+async def require_balanced_books(url: str) -> None:
     database = await Database.connect(url)
     try:
         async with database.connection() as connection:

@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.books import PIN, Books, movement, request, require_sound
-from ledger.model import Step
-from ledger.orders import cash_in, cash_out, pay, without_limits
-from ledger.test_model import InMemory, rules
+from ledger.builders import (
+    PIN,
+    LedgerDriver,
+    build_command,
+    build_request_key,
+    require_balanced_books,
+)
+from ledger.command_builders import build_cash_in, build_cash_out, build_payment, remove_limits
+from ledger.reference_model import Step
+from ledger.test_against_model import InMemoryLedger, build_rules
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands, commission
 from tapgate.ledger.commands import Command, ReviewDecision
@@ -24,23 +30,23 @@ from tapgate.store.database import Database
 DAY = timedelta(days=1)
 
 
-async def earned(books: Books, order: Command) -> int:
+async def submit_and_get_commission(books: LedgerDriver, order: Command) -> int:
     return (await books.submit(order)).require_accepted().commission
 
 
-async def people(books: Books) -> tuple[int, int]:
-    await without_limits(books)
-    return await books.agent(100_000_00), await books.subscriber(50_000_00)
+async def create_agent_and_customer(books: LedgerDriver) -> tuple[int, int]:
+    await remove_limits(books)
+    return await books.create_agent(100_000_00), await books.create_subscriber(50_000_00)
 
 
-async def set_rate(books: Books, kind: str, rate: int) -> None:
+async def set_commission_rate(books: LedgerDriver, kind: str, rate: int) -> None:
     await books.database.execute(
         "UPDATE commission_rules SET rate = $2 WHERE type = $1", kind, rate
     )
     books.ledger._invalidate_rules()
 
 
-async def hold(books: Books, kind: str, subject: str) -> None:
+async def hold_for_review(books: LedgerDriver, kind: str, subject: str) -> None:
     """Hold every transaction of a type for review."""
     await books.database.execute(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
@@ -53,63 +59,73 @@ async def hold(books: Books, kind: str, subject: str) -> None:
     books.ledger._invalidate_rules()
 
 
-async def release(books: Books, transaction_id: int, *, release: bool = True) -> int:
+async def decide_review(books: LedgerDriver, transaction_id: int, *, release: bool = True) -> int:
     order = ReviewDecision(transaction_id=transaction_id, release=release)
     return (await books.submit(order)).require_accepted().commission
 
 
-async def test_cash_in_earns_on_what_was_not_cashed_out_before(books: Books) -> None:
-    agent, customer = await people(books)
-    assert await earned(books, cash_out(agent, customer, 400_00)) == 0
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
+async def test_cash_in_earns_on_what_was_not_cashed_out_before(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    assert await submit_and_get_commission(books, build_cash_out(agent, customer, 400_00)) == 0
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
 
 
-async def test_cash_out_is_used_up_by_several_cash_ins(books: Books) -> None:
-    agent, customer = await people(books)
+async def test_cash_out_is_used_up_by_several_cash_ins(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
     for amount in (300_00, 300_00):
-        await books.submit(cash_out(agent, customer, amount))
-    assert await earned(books, cash_in(agent, customer, 200_00)) == 0
-    assert await earned(books, cash_in(agent, customer, 5_00)) == 0  # below the minimum
-    assert await earned(books, cash_in(agent, customer, 500_00)) == 1_05
+        await books.submit(build_cash_out(agent, customer, amount))
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 200_00)) == 0
+    assert (
+        await submit_and_get_commission(books, build_cash_in(agent, customer, 5_00)) == 0
+    )  # below the minimum
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 500_00)) == 1_05
     rows = await books.database.fetch("SELECT amount FROM cash_matches ORDER BY matched_id, amount")
     assert sum(row["amount"] for row in rows) == 600_00
 
 
-async def test_one_batch_decides_like_many(books: Books) -> None:
-    agent, customer = await people(books)
-    outcomes = await books.submit_together(
+async def test_one_batch_decides_like_many(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    outcomes = await books.submit_batch(
         [
-            cash_out(agent, customer, 400_00),
-            cash_in(agent, customer, 1_000_00),
-            cash_in(agent, customer, 1_000_00),
+            build_cash_out(agent, customer, 400_00),
+            build_cash_in(agent, customer, 1_000_00),
+            build_cash_in(agent, customer, 1_000_00),
         ]
     )
     assert [outcome.require_accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
 
 
-async def test_other_agents_and_customers_are_not_matched(books: Books) -> None:
-    agent, customer = await people(books)
-    other_agent, other_customer = await people(books)
-    await books.submit(cash_out(agent, customer, 1_000_00))
-    assert await earned(books, cash_in(other_agent, customer, 1_000_00)) == 10_00
-    assert await earned(books, cash_in(agent, other_customer, 1_000_00)) == 10_00
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 0
+async def test_other_agents_and_customers_are_not_matched(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    other_agent, other_customer = await create_agent_and_customer(books)
+    await books.submit(build_cash_out(agent, customer, 1_000_00))
+    assert (
+        await submit_and_get_commission(books, build_cash_in(other_agent, customer, 1_000_00))
+        == 10_00
+    )
+    assert (
+        await submit_and_get_commission(books, build_cash_in(agent, other_customer, 1_000_00))
+        == 10_00
+    )
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 0
 
 
 @pytest.mark.parametrize(("later", "earns"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
-async def test_cash_out_counts_for_24_hours(books: Books, later: timedelta, earns: int) -> None:
-    agent, customer = await people(books)
-    await books.submit(cash_out(agent, customer, 1_000_00))
-    books.clock.moment += later
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == earns
+async def test_cash_out_counts_for_24_hours(
+    books: LedgerDriver, later: timedelta, earns: int
+) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await books.submit(build_cash_out(agent, customer, 1_000_00))
+    books.clock.now += later
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == earns
 
 
-async def test_failed_and_refused_transactions_count_for_nothing(books: Books) -> None:
-    agent, customer = await people(books)
-    too_much = await books.submit(cash_out(agent, customer, 60_000_00))
+async def test_failed_and_refused_transactions_count_for_nothing(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    too_much = await books.submit(build_cash_out(agent, customer, 60_000_00))
     assert too_much.code == Code.INSUFFICIENT_FUNDS
-    wrong = movement(
+    wrong = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(customer),
         commands.agent_party(agent),
@@ -118,89 +134,95 @@ async def test_failed_and_refused_transactions_count_for_nothing(books: Books) -
         payee_pin="9999",
     )
     assert (await books.submit(wrong)).code == Code.INVALID_PIN
-    await books.submit(cash_out(agent, customer, 400_00))
-    too_much = await books.submit(cash_in(agent, customer, 200_000_00))
+    await books.submit(build_cash_out(agent, customer, 400_00))
+    too_much = await books.submit(build_cash_in(agent, customer, 200_000_00))
     assert too_much.code == Code.INSUFFICIENT_FLOAT
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_replayed_cash_in_uses_nothing_up(books: Books) -> None:
-    agent, customer = await people(books)
-    await books.submit(cash_out(agent, customer, 500_00))
+async def test_replayed_cash_in_uses_nothing_up(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await books.submit(build_cash_out(agent, customer, 500_00))
     order = msgspec.structs.replace(
-        cash_in(agent, customer, 400_00), idempotency_key=request("again")
+        build_cash_in(agent, customer, 400_00), idempotency_key=build_request_key("again")
     )
     for _ in range(3):
-        assert await earned(books, order) == 0
-    assert await earned(books, cash_in(agent, customer, 200_00)) == 1_00
+        assert await submit_and_get_commission(books, order) == 0
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 200_00)) == 1_00
 
 
-async def test_held_cash_out_counts_from_when_it_moved(books: Books) -> None:
-    agent, customer = await people(books)
-    await hold(books, chart.AGENT_CASHOUT, "payer")
-    held = (await books.submit(cash_out(agent, customer, 400_00))).require_accepted()
+async def test_held_cash_out_counts_from_when_it_moved(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await hold_for_review(books, chart.AGENT_CASHOUT, "payer")
+    held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
     assert held.status == "under_review"
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
-    books.clock.moment += 3 * DAY
-    await release(books, held.transaction_id)
-    books.clock.moment += DAY
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
+    books.clock.now += 3 * DAY
+    await decide_review(books, held.transaction_id)
+    books.clock.now += DAY
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_rejected_cash_out_does_not_count(books: Books) -> None:
-    agent, customer = await people(books)
-    await hold(books, chart.AGENT_CASHOUT, "agent")
-    held = (await books.submit(cash_out(agent, customer, 400_00))).require_accepted()
-    await release(books, held.transaction_id, release=False)
-    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
+async def test_rejected_cash_out_does_not_count(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await hold_for_review(books, chart.AGENT_CASHOUT, "agent")
+    held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
+    await decide_review(books, held.transaction_id, release=False)
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
 
 
-async def test_held_cash_in_earns_when_it_is_released(books: Books) -> None:
-    agent, customer = await people(books)
-    await books.submit(cash_out(agent, customer, 400_00))
-    await hold(books, chart.AGENT_CASHIN, "payee")
+async def test_held_cash_in_earns_when_it_is_released(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await books.submit(build_cash_out(agent, customer, 400_00))
+    await hold_for_review(books, chart.AGENT_CASHIN, "payee")
     first, second = [
-        (await books.submit(cash_in(agent, customer, 1_000_00))).require_accepted()
+        (await books.submit(build_cash_in(agent, customer, 1_000_00))).require_accepted()
         for _ in range(2)
     ]
     assert (first.status, first.commission) == ("under_review", 0)
-    assert await books.balance(agent, chart.COMMISSION) == 0
+    assert await books.get_balance(agent, chart.COMMISSION) == 0
     # A rejected one uses nothing up; a long review does not let the cash-out expire.
-    await release(books, first.transaction_id, release=False)
-    books.clock.moment += 3 * DAY
-    assert await release(books, second.transaction_id) == 6_00
-    assert await books.balance(agent, chart.COMMISSION) == 6_00
+    await decide_review(books, first.transaction_id, release=False)
+    books.clock.now += 3 * DAY
+    assert await decide_review(books, second.transaction_id) == 6_00
+    assert await books.get_balance(agent, chart.COMMISSION) == 6_00
 
 
-async def test_cash_out_commission_is_not_farmed_either(books: Books) -> None:
-    agent, customer = await people(books)
-    await set_rate(books, chart.AGENT_CASHOUT, 500)
-    orders = [cash_in(agent, customer, 1_000_00), cash_out(agent, customer, 1_000_00)]
-    assert [await earned(books, order) for order in orders] == [10_00, 5_00]
+async def test_cash_out_commission_is_not_farmed_either(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    await set_commission_rate(books, chart.AGENT_CASHOUT, 500)
+    orders = [build_cash_in(agent, customer, 1_000_00), build_cash_out(agent, customer, 1_000_00)]
+    assert [await submit_and_get_commission(books, order) for order in orders] == [10_00, 5_00]
     for _ in range(3):
-        assert [await earned(books, order) for order in orders] == [0, 0]
-    books.clock.moment += 2 * DAY
-    assert [await earned(books, order) for order in orders] == [10_00, 5_00]
+        assert [await submit_and_get_commission(books, order) for order in orders] == [0, 0]
+    books.clock.now += 2 * DAY
+    assert [await submit_and_get_commission(books, order) for order in orders] == [10_00, 5_00]
 
 
-async def test_rounding_error_is_carried_over(books: Books) -> None:
+async def test_rounding_error_is_carried_over(books: LedgerDriver) -> None:
     """1 % of 10.50 is 10.5 cents: half up, but not every time."""
-    agent, customer = await people(books)
-    pieces = [await earned(books, cash_in(agent, customer, 10_50)) for _ in range(6)]
+    agent, customer = await create_agent_and_customer(books)
+    pieces = [
+        await submit_and_get_commission(books, build_cash_in(agent, customer, 10_50))
+        for _ in range(6)
+    ]
     assert pieces == [11, 10, 11, 10, 11, 10]
 
 
-async def test_amount_below_the_minimum_earns_nothing(books: Books) -> None:
-    agent, customer = await people(books)
-    assert [await earned(books, cash_in(agent, customer, 9_99)) for _ in range(20)] == [0] * 20
-    assert await earned(books, cash_in(agent, customer, 10_00)) == 10
+async def test_amount_below_the_minimum_earns_nothing(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
+    assert [
+        await submit_and_get_commission(books, build_cash_in(agent, customer, 9_99))
+        for _ in range(20)
+    ] == [0] * 20
+    assert await submit_and_get_commission(books, build_cash_in(agent, customer, 10_00)) == 10
 
 
 async def test_plain_payments_need_no_further_statement(
-    books: Books, statements: list[str], monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, customer = await people(books)
-    merchant = await books.processor()
+    agent, customer = await create_agent_and_customer(books)
+    merchant = await books.create_processor()
     loads: list[int] = []
     load = commission.load_movements
 
@@ -209,17 +231,17 @@ async def test_plain_payments_need_no_further_statement(
         return await load(tx, since)
 
     monkeypatch.setattr(commission, "load_movements", counted)
-    await books.submit(pay(customer, merchant, 50_00))
+    await books.submit(build_payment(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
-    customers = [await books.subscriber(10_00) for _ in range(3)]
-    await books.submit_together([cash_out(agent, one, 10_00) for one in [*customers, customer]])
-    await books.submit_together([cash_in(agent, one, 10_50) for one in [*customers, customer]])
+    customers = [await books.create_subscriber(10_00) for _ in range(3)]
+    await books.submit_batch([build_cash_out(agent, one, 10_00) for one in [*customers, customer]])
+    await books.submit_batch([build_cash_in(agent, one, 10_50) for one in [*customers, customer]])
     assert loads == [4, 4]
     assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
 
 
-async def test_recent_cash_is_found_by_its_own_index(books: Books) -> None:
+async def test_recent_cash_is_found_by_its_own_index(books: LedgerDriver) -> None:
     """Also by a plan that was made while there was nothing: it is kept for good."""
     plans: list[str] = []
     async with books.ledger._database.connection() as connection:
@@ -234,67 +256,72 @@ async def test_recent_cash_is_found_by_its_own_index(books: Books) -> None:
     assert "Index Scan using transactions_cash on transactions" in plans[0]
 
 
-async def test_old_matches_are_pruned(books: Books) -> None:
-    agent, customer = await people(books)
+async def test_old_matches_are_pruned(books: LedgerDriver) -> None:
+    agent, customer = await create_agent_and_customer(books)
     for _ in range(3):
-        await books.submit(cash_out(agent, customer, 10_00))
-        await books.submit(cash_in(agent, customer, 10_00))
-        books.clock.moment += timedelta(days=16)
-        await require_sound(books.database)
+        await books.submit(build_cash_out(agent, customer, 10_00))
+        await books.submit(build_cash_in(agent, customer, 10_00))
+        books.clock.now += timedelta(days=16)
+        await require_balanced_books(books.database)
     assert await books.database.fetchval("SELECT count(*) FROM cash_matches") == 2
 
 
 @pytest.fixture
-async def processes(database_url: str, database: Database) -> AsyncIterator[list[Books]]:
+async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
     """Several processes on the same books."""
-    found = [await Books.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
+    found = [await LedgerDriver.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
     try:
         yield found
-        await require_sound(database)
+        await require_balanced_books(database)
     finally:
         for books in found:
             await books.close()
 
 
-async def test_parallel_cash_ins_do_not_earn_on_the_same_money(processes: list[Books]) -> None:
+async def test_parallel_cash_ins_do_not_earn_on_the_same_money(
+    processes: list[LedgerDriver],
+) -> None:
     """In three processes on one database, whatever order they get the locks in."""
     books = processes[0]
-    agent, customer = await people(books)
+    agent, customer = await create_agent_and_customer(books)
     for other in processes[1:]:
         other.ledger._invalidate_rules()
     for _ in range(5):
-        before = await books.balance(agent, chart.COMMISSION)
-        await books.submit(cash_out(agent, customer, 1_000_00))
+        before = await books.get_balance(agent, chart.COMMISSION)
+        await books.submit(build_cash_out(agent, customer, 1_000_00))
         await asyncio.gather(
-            *(processes[place % 3].submit(cash_in(agent, customer, 100_00)) for place in range(15))
+            *(
+                processes[place % 3].submit(build_cash_in(agent, customer, 100_00))
+                for place in range(15)
+            )
         )
-        assert await books.balance(agent, chart.COMMISSION) - before == 5_00
+        assert await books.get_balance(agent, chart.COMMISSION) - before == 5_00
 
 
-async def test_parallel_round_trips_earn_once(processes: list[Books]) -> None:
+async def test_parallel_round_trips_earn_once(processes: list[LedgerDriver]) -> None:
     """Cash-ins and cash-outs of the same amount in any order: the net is what earns at most."""
     books = processes[0]
-    agent, customer = await people(books)
+    agent, customer = await create_agent_and_customer(books)
     for other in processes[1:]:
         other.ledger._invalidate_rules()
-    await books.submit(cash_out(agent, customer, 20_000_00))  # enough for all that follow
-    orders = [cash_in(agent, customer, 100_00), cash_out(agent, customer, 100_00)] * 30
+    await books.submit(build_cash_out(agent, customer, 20_000_00))  # enough for all that follow
+    orders = [build_cash_in(agent, customer, 100_00), build_cash_out(agent, customer, 100_00)] * 30
     outcomes = await asyncio.gather(
         *(processes[place % 3].submit(order) for place, order in enumerate(orders))
     )
     assert all(outcome.require_accepted().status == "completed" for outcome in outcomes)
-    assert await books.balance(agent, chart.COMMISSION) == 0
+    assert await books.get_balance(agent, chart.COMMISSION) == 0
 
 
 movements = st.lists(st.integers(-500, 500).filter(bool), min_size=1, max_size=25)
 
 
-class Till(InMemory):
+class InMemoryAgent(InMemoryLedger):
     """One agent and one customer without limits. Commission is the whole part that earns one."""
 
     def __init__(self, rate: int = 100_000) -> None:
         super().__init__()
-        base = rules()
+        base = build_rules()
         self.state.rules = msgspec.structs.replace(
             base,
             compliance_rules=(),
@@ -313,16 +340,16 @@ class Till(InMemory):
         for account in self.state.accounts.values():
             account.balance += 10**6
 
-    def move(self, amount: int) -> int:
+    def move_cash(self, amount: int) -> int:
         """Cash in (above zero) or out, and return the commission."""
-        before = self.commission
+        before = self.total_commission
         kind = chart.AGENT_CASHIN if amount > 0 else chart.AGENT_CASHOUT
         payer, payee = ("agent", "w0") if amount > 0 else ("w0", "agent")
         assert self.run(Step(kind, payer, payee, abs(amount))) == "completed"
-        return self.commission - before
+        return self.total_commission - before
 
     @property
-    def commission(self) -> int:
+    def total_commission(self) -> int:
         state: State = self.state
         return -state.accounts[state.rules.platform_accounts[chart.COMMISSION_EXPENSE]].balance
 
@@ -332,10 +359,10 @@ class Till(InMemory):
 def test_only_the_net_inflow_and_the_capital_that_moved_earn(amounts: list[int]) -> None:
     """Within a day, cash-in earns on the highest net inflow; cash-out on no more than the largest
     difference between inflow and outflow."""
-    till = Till()
+    till = InMemoryAgent()
     earned_in = earned_out = net = highest = lowest = 0
     for amount in amounts:
-        commission = till.move(amount)
+        commission = till.move_cash(amount)
         net += amount
         highest, lowest = max(highest, net), min(lowest, net)
         earned_in += commission if amount > 0 else 0
@@ -353,8 +380,8 @@ def test_only_the_net_inflow_and_the_capital_that_moved_earn(amounts: list[int])
 def test_splitting_an_amount_earns_nothing_extra(
     pieces: list[int], rate: int, cashed_out: int
 ) -> None:
-    whole, split = Till(rate), Till(rate)
+    whole, split = InMemoryAgent(rate), InMemoryAgent(rate)
     for till in (whole, split):
         if cashed_out:
-            till.move(-cashed_out)
-    assert sum(split.move(piece) for piece in pieces) == whole.move(sum(pieces))
+            till.move_cash(-cashed_out)
+    assert sum(split.move_cash(piece) for piece in pieces) == whole.move_cash(sum(pieces))

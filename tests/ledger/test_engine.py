@@ -6,8 +6,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.books import PIN, WRONG_PIN, Books, is_right_pin, movement
-from ledger.orders import p2p, without_limits
+from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
+from ledger.command_builders import build_p2p, remove_limits
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
@@ -15,13 +15,13 @@ from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.pin_attempts import PinState
 
 
-async def transfers(books: Books, count: int, **more: Any) -> list[Command]:
+async def build_transfers(books: LedgerDriver, count: int, **more: Any) -> list[Command]:
     """Between pairs that nobody else pays."""
     return [
-        movement(
+        build_command(
             chart.TRANSFER,
-            commands.subscriber_party(await books.subscriber(10_00)),
-            commands.subscriber_party(await books.subscriber()),
+            commands.subscriber_party(await books.create_subscriber(10_00)),
+            commands.subscriber_party(await books.create_subscriber()),
             1_00,
             **more,
         )
@@ -29,8 +29,8 @@ async def transfers(books: Books, count: int, **more: Any) -> list[Command]:
     ]
 
 
-async def test_orders_that_arrive_together_share_a_batch(books: Books) -> None:
-    orders = await transfers(books, 40)
+async def test_orders_that_arrive_together_share_a_batch(books: LedgerDriver) -> None:
+    orders = await build_transfers(books, 40)
     outcomes = await asyncio.gather(*(books.submit(order) for order in orders))
     assert {outcome.code for outcome in outcomes} == {None}
     assert books.ledger.batch_stats.commands == 40
@@ -39,23 +39,23 @@ async def test_orders_that_arrive_together_share_a_batch(books: Books) -> None:
 
 
 async def test_an_order_that_cannot_be_decided_fails_alone(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_on(state: PinState, pin: str) -> bool:
         if pin == "6666":
             raise RuntimeError("the key is gone")
-        return is_right_pin(state, pin)
+        return is_correct_pin(state, pin)
 
     monkeypatch.setattr(books.ledger, "_is_correct_pin", break_on)
-    good = await transfers(books, 2, payer_pin=PIN)
-    (bad,) = await transfers(books, 1, payer_pin="6666")
-    outcomes = await books.submit_together([good[0], bad, good[1]])
+    good = await build_transfers(books, 2, payer_pin=PIN)
+    (bad,) = await build_transfers(books, 1, payer_pin="6666")
+    outcomes = await books.submit_batch([good[0], bad, good[1]])
     assert [outcome.code for outcome in outcomes] == [None, Code.INTERNAL_ERROR, None]
 
 
-async def test_an_order_that_cannot_be_stored_fails_alone(books: Books) -> None:
-    good = await transfers(books, 5)
-    (bad,) = await transfers(books, 1, context={"memo": "\0"})  # no text of PostgreSQL
+async def test_an_order_that_cannot_be_stored_fails_alone(books: LedgerDriver) -> None:
+    good = await build_transfers(books, 5)
+    (bad,) = await build_transfers(books, 1, context={"memo": "\0"})  # no text of PostgreSQL
     results = await asyncio.gather(
         *(books.submit(order) for order in (*good, bad)), return_exceptions=True
     )
@@ -68,9 +68,9 @@ async def test_an_order_that_cannot_be_stored_fails_alone(books: Books) -> None:
 
 
 async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = await transfers(books, 3)
+    orders = await build_transfers(books, 3)
     original = engine.write
 
     async def lose(tx: Any, *rest: Any) -> None:
@@ -96,10 +96,10 @@ async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
 
 @pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.UniqueViolationError])
 async def test_a_collision_is_tried_again(
-    books: Books, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     """There should be none; should somebody else's statement make one, nobody notices."""
-    (order,) = await transfers(books, 1)
+    (order,) = await build_transfers(books, 1)
     original, tries = engine.write, []
 
     async def fail_once(*everything: Any) -> None:
@@ -114,10 +114,10 @@ async def test_a_collision_is_tried_again(
 
 
 async def test_too_much_waiting_is_refused_at_once(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "MAX_PENDING_COMMANDS", 2)
-    orders = await transfers(books, 10)
+    orders = await build_transfers(books, 10)
     results = await asyncio.gather(
         *(books.submit(order) for order in orders), return_exceptions=True
     )
@@ -128,19 +128,19 @@ async def test_too_much_waiting_is_refused_at_once(
     assert len(refused) < 10
 
 
-async def test_a_caller_who_leaves_does_not_take_the_order_back(books: Books) -> None:
-    (order,) = await transfers(books, 1)
+async def test_a_caller_who_leaves_does_not_take_the_order_back(books: LedgerDriver) -> None:
+    (order,) = await build_transfers(books, 1)
     asking = asyncio.create_task(books.submit(order))
     await asyncio.sleep(0)
     asking.cancel()
     payee = order.payee.key
     async with asyncio.timeout(30):
-        while await books.balance(int(payee)) != 1_00:
+        while await books.get_balance(int(payee)) != 1_00:
             await asyncio.sleep(0.01)
 
 
-async def test_stopping_carries_what_waits_and_takes_nothing_new(books: Books) -> None:
-    orders = await transfers(books, 10)
+async def test_stopping_carries_what_waits_and_takes_nothing_new(books: LedgerDriver) -> None:
+    orders = await build_transfers(books, 10)
     asking = [asyncio.create_task(books.submit(order)) for order in orders]
     await asyncio.sleep(0)
     await books.ledger.stop()
@@ -150,28 +150,30 @@ async def test_stopping_carries_what_waits_and_takes_nothing_new(books: Books) -
     assert refused.value.code == Code.SERVICE_UNAVAILABLE
 
 
-async def test_healthy_says_whether_the_database_answers(books: Books) -> None:
+async def test_healthy_says_whether_the_database_answers(books: LedgerDriver) -> None:
     assert await books.ledger.check_health()
     await books.ledger.stop()
     assert not await books.ledger.check_health()
 
 
-async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(books: Books) -> None:
+async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(
+    books: LedgerDriver,
+) -> None:
     """Each takes from one merchant and pays the other: locked in one order, nobody has to wait
     for whoever waits."""
-    merchants = [await books.processor(100_00) for _ in range(2)]
-    payers = [await books.card(await books.subscriber(100_00)) for _ in range(2)]
-    receivers = [await books.subscriber() for _ in range(2)]
+    merchants = [await books.create_processor(100_00) for _ in range(2)]
+    payers = [await books.create_card(await books.create_subscriber(100_00)) for _ in range(2)]
+    receivers = [await books.create_subscriber() for _ in range(2)]
 
     def batch(first: int, second: int) -> list[Command]:
         return [
-            movement(
+            build_command(
                 chart.PROCESSOR_TRANSFER,
                 commands.processor_party(merchants[first]),
                 commands.subscriber_party(receivers[first]),
                 1_00,
             ),
-            movement(
+            build_command(
                 chart.POS_PAYMENT,
                 commands.card_party(payers[first]),
                 commands.processor_party(merchants[second]),
@@ -180,16 +182,16 @@ async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(book
         ]
 
     for _ in range(20):
-        await asyncio.gather(books.submit_together(batch(0, 1)), books.submit_together(batch(1, 0)))
+        await asyncio.gather(books.submit_batch(batch(0, 1)), books.submit_batch(batch(1, 0)))
     assert books.ledger.batch_stats.retries == 0
 
 
-async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Books) -> None:
+async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: LedgerDriver) -> None:
     """An agent has two accounts and one PIN: tries by way of both must not pass each other by."""
-    agent, customer = await books.agent(), await books.subscriber()
-    accounts = [await books.account_of(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)]
+    agent, customer = await books.create_agent(), await books.create_subscriber()
+    accounts = [await books.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)]
     wrong = [
-        movement(
+        build_command(
             chart.TRANSFER,
             commands.account_party(account),
             commands.subscriber_party(customer),
@@ -208,14 +210,14 @@ async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Boo
 
 
 async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When accounts were looked for it was not there yet, and so its receiver's is not locked."""
-    await without_limits(books)
-    sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
-    held = (await books.submit(p2p(sender, receiver, 600_000_00))).require_accepted()
+    await remove_limits(books)
+    sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
+    held = (await books.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
     assert held.status == "under_review"
-    account_id = await books.account_of(receiver)
+    account_id = await books.get_account_id(receiver)
     original = load._lock_accounts
 
     async def not_yet_there(*everything: Any) -> Any:
@@ -231,12 +233,12 @@ async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
 
 
 async def test_a_card_linked_while_the_batch_is_loaded(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its account was not locked when it was looked for: the batch is loaded again."""
-    payer, merchant = await books.subscriber(10_00), await books.processor()
-    card = await books.card(None)
-    account_id = await books.account_of(payer)
+    payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
+    card = await books.create_card(None)
+    account_id = await books.get_account_id(payer)
     original = load._lock_accounts
 
     async def link_just_after(*everything: Any) -> Any:
@@ -251,7 +253,7 @@ async def test_a_card_linked_while_the_batch_is_loaded(
         return accounts
 
     monkeypatch.setattr(load, "_lock_accounts", link_just_after)
-    order = movement(
+    order = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),
         commands.processor_party(merchant),

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from ledger.books import PIN, WRONG_PIN, Books, movement, request
+from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey
 
 
-async def pair(books: Books) -> tuple[int, int]:
-    return await books.subscriber(100_00), await books.subscriber()
+async def create_pair(books: LedgerDriver) -> tuple[int, int]:
+    return await books.create_subscriber(100_00), await books.create_subscriber()
 
 
-def transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
-    return movement(
+def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
+    return build_command(
         chart.TRANSFER,
         commands.subscriber_party(sender),
         commands.subscriber_party(receiver),
@@ -25,31 +25,35 @@ def transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Co
     )
 
 
-async def test_the_same_request_again(books: Books) -> None:
-    sender, receiver = await pair(books)
-    order = transfer(sender, receiver, idempotency_key=request("one"))
+async def test_the_same_request_again(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
     first, second = await books.submit(order), await books.submit(order)
     assert (first.replayed, second.replayed) == (False, True)
     assert first.result == second.result
-    assert await books.balance(sender) == 90_00
+    assert await books.get_balance(sender) == 90_00
 
 
-async def test_the_same_name_for_something_else(books: Books) -> None:
-    sender, receiver = await pair(books)
-    await books.submit(transfer(sender, receiver, idempotency_key=request("one", "this")))
-    other = await books.submit(transfer(sender, receiver, idempotency_key=request("one", "that")))
+async def test_the_same_name_for_something_else(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    await books.submit(
+        build_transfer(sender, receiver, idempotency_key=build_request_key("one", "this"))
+    )
+    other = await books.submit(
+        build_transfer(sender, receiver, idempotency_key=build_request_key("one", "that"))
+    )
     assert other.code == Code.DUPLICATE_REQUEST
-    stranger = transfer(
+    stranger = build_transfer(
         sender, receiver, idempotency_key=ScopedIdempotencyKey("another client", "one", b"that")
     )
     assert (await books.submit(stranger)).code is None
 
 
-async def test_a_decline_is_repeated_though_there_is_money_now(books: Books) -> None:
-    sender, receiver = await pair(books)
-    order = transfer(sender, receiver, 200_00, idempotency_key=request("one"))
+async def test_a_decline_is_repeated_though_there_is_money_now(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    order = build_transfer(sender, receiver, 200_00, idempotency_key=build_request_key("one"))
     assert (await books.submit(order)).code == Code.INSUFFICIENT_FUNDS
-    await books.give(await books.account_of(sender), 500_00)
+    await books.deposit(await books.get_account_id(sender), 500_00)
     again = await books.submit(order)
     assert (again.code, again.replayed) == (Code.INSUFFICIENT_FUNDS, True)
     assert again.details == {"available": 100.0, "required": 200.0}
@@ -57,64 +61,66 @@ async def test_a_decline_is_repeated_though_there_is_money_now(books: Books) -> 
 
 @pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
 async def test_what_is_refused_before_it_is_judged_does_not_use_the_name_up(
-    books: Books, refused: str
+    books: LedgerDriver, refused: str
 ) -> None:
-    sender, receiver = await pair(books)
+    sender, receiver = await create_pair(books)
     wrong = {
-        "pin": transfer(sender, receiver, payer_pin=WRONG_PIN, idempotency_key=request("one")),
-        "party": transfer(sender, 1, idempotency_key=request("one")),
-        "pin missing": transfer(
-            sender, receiver, pin_policy="required", idempotency_key=request("one")
+        "pin": build_transfer(
+            sender, receiver, payer_pin=WRONG_PIN, idempotency_key=build_request_key("one")
+        ),
+        "party": build_transfer(sender, 1, idempotency_key=build_request_key("one")),
+        "pin missing": build_transfer(
+            sender, receiver, pin_policy="required", idempotency_key=build_request_key("one")
         ),
     }[refused]
     assert (await books.submit(wrong)).code is not None
     right = await books.submit(
-        transfer(sender, receiver, payer_pin=PIN, idempotency_key=request("one"))
+        build_transfer(sender, receiver, payer_pin=PIN, idempotency_key=build_request_key("one"))
     )
     assert (right.code, right.replayed) == (None, False)
 
 
-async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: Books) -> None:
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    card = await books.card(payer)
-    order = movement(
+async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    card = await books.create_card(payer)
+    order = build_command(
         chart.POS_PAYMENT,
         commands.card_party(card),
         commands.processor_party(merchant),
         10_00,
-        idempotency_key=request("pay"),
+        idempotency_key=build_request_key("pay"),
     )
     first = await books.submit(order)
-    refund = movement(
+    refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
         commands.CASH_PARTY,
         None,
         original_id=first.require_accepted().transaction_id,
-        idempotency_key=request("refund"),
+        idempotency_key=build_request_key("refund"),
     )
     await books.submit(refund)
     assert (await books.submit(order)).result == first.result
     assert (await books.submit(refund)).replayed
 
 
-async def test_twins_within_a_batch_and_beside_each_other(books: Books) -> None:
-    sender, receiver = await pair(books)
-    order = transfer(sender, receiver, idempotency_key=request("one"))
-    outcomes: list[Outcome] = await books.submit_together([order] * 5)
+async def test_twins_within_a_batch_and_beside_each_other(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
+    outcomes: list[Outcome] = await books.submit_batch([order] * 5)
     outcomes += await asyncio.gather(*(books.submit(order) for _ in range(50)))
     assert {outcome.result for outcome in outcomes} == {outcomes[0].result}
     assert [outcome.replayed for outcome in outcomes].count(False) == 1
-    assert await books.balance(sender) == 90_00
+    assert await books.get_balance(sender) == 90_00
 
 
-async def test_a_partner_reference_is_one_top_up(books: Books) -> None:
-    partner, customer = await books.partner(100_00), await books.subscriber()
-    other = await books.subscriber()
+async def test_a_partner_reference_is_one_top_up(books: LedgerDriver) -> None:
+    partner, customer = await books.create_partner(100_00), await books.create_subscriber()
+    other = await books.create_subscriber()
 
     async def fund(to: int, amount: int, reference: str = "ref") -> tuple[Code | None, bool]:
         outcome = await books.submit(
-            movement(
+            build_command(
                 chart.PARTNER_FUND,
                 commands.partner_party(partner),
                 commands.subscriber_party(to),
@@ -131,4 +137,4 @@ async def test_a_partner_reference_is_one_top_up(books: Books) -> None:
     assert await fund(other, 40_00) == (Code.DUPLICATE_REFERENCE, False)
     assert await fund(1, 40_00) == (Code.DUPLICATE_REFERENCE, False)
     assert await fund(other, 40_00, "other") == (None, False)
-    assert await books.balance(partner) == 20_00
+    assert await books.get_balance(partner) == 20_00

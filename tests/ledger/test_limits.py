@@ -3,21 +3,21 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ledger.books import PIN, Books, movement
+from ledger.builders import PIN, LedgerDriver, build_command
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome, ReviewDecision
 
 
-async def give_limits(books: Books, **limits: int) -> None:
+async def set_limits(books: LedgerDriver, **limits: int) -> None:
     for name, amount in limits.items():
         await books.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
     books.ledger._invalidate_rules()
 
 
-async def send(books: Books, sender: int, receiver: int, amount: int) -> Outcome:
+async def submit_transfer(books: LedgerDriver, sender: int, receiver: int, amount: int) -> Outcome:
     return await books.submit(
-        movement(
+        build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
@@ -26,9 +26,11 @@ async def send(books: Books, sender: int, receiver: int, amount: int) -> Outcome
     )
 
 
-async def pay(books: Books, card: str, merchant: int, amount: int, **more: Any) -> Outcome:
+async def submit_payment(
+    books: LedgerDriver, card: str, merchant: int, amount: int, **more: Any
+) -> Outcome:
     return await books.submit(
-        movement(
+        build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
             commands.processor_party(merchant),
@@ -38,98 +40,98 @@ async def pay(books: Books, card: str, merchant: int, amount: int, **more: Any) 
     )
 
 
-async def test_one_transaction(books: Books) -> None:
-    sender, receiver = await books.subscriber(1_000_000_00), await books.subscriber()
-    outcome = await send(books, sender, receiver, 50_000_01)
+async def test_one_transaction(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
+    outcome = await submit_transfer(books, sender, receiver, 50_000_01)
     assert outcome.code == Code.TRANSACTION_LIMIT_EXCEEDED
     assert outcome.details == {"limit": "50000.00", "used": "0.00", "attempted": "50000.01"}
-    assert (await send(books, sender, receiver, 50_000_00)).code is None
+    assert (await submit_transfer(books, sender, receiver, 50_000_00)).code is None
 
 
-async def test_a_day_ends_at_midnight_of_the_platform(books: Books) -> None:
-    await give_limits(books, daily_limit=100)
-    sender, receiver = await books.subscriber(10_00), await books.subscriber()
-    assert (await send(books, sender, receiver, 99)).code is None
-    outcome = await send(books, sender, receiver, 2)
+async def test_a_day_ends_at_midnight_of_the_platform(books: LedgerDriver) -> None:
+    await set_limits(books, daily_limit=100)
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+    assert (await submit_transfer(books, sender, receiver, 99)).code is None
+    outcome = await submit_transfer(books, sender, receiver, 2)
     assert (outcome.code, outcome.details) == (
         Code.DAILY_LIMIT_EXCEEDED,
         {"limit": "1.00", "used": "0.99", "attempted": "0.02"},
     )
-    assert (await send(books, sender, receiver, 1)).code is None
-    books.clock.moment = datetime(2026, 3, 10, 23, 59, 59, 999_000, tzinfo=UTC)
-    assert (await send(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    books.clock.moment += timedelta(milliseconds=1)
-    assert (await send(books, sender, receiver, 100)).code is None
+    assert (await submit_transfer(books, sender, receiver, 1)).code is None
+    books.clock.now = datetime(2026, 3, 10, 23, 59, 59, 999_000, tzinfo=UTC)
+    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    books.clock.now += timedelta(milliseconds=1)
+    assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_clock_that_steps_back_gives_no_second_allowance(books: Books) -> None:
-    await give_limits(books, daily_limit=100)
-    sender, receiver = await books.subscriber(10_00), await books.subscriber()
+async def test_a_clock_that_steps_back_gives_no_second_allowance(books: LedgerDriver) -> None:
+    await set_limits(books, daily_limit=100)
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    books.clock.moment = midnight
-    assert (await send(books, sender, receiver, 100)).code is None
-    books.clock.moment = midnight - timedelta(seconds=1)
-    assert (await send(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    books.clock.moment = midnight + timedelta(days=1)
-    assert (await send(books, sender, receiver, 100)).code is None
+    books.clock.now = midnight
+    assert (await submit_transfer(books, sender, receiver, 100)).code is None
+    books.clock.now = midnight - timedelta(seconds=1)
+    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    books.clock.now = midnight + timedelta(days=1)
+    assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_month(books: Books) -> None:
-    await give_limits(books, daily_limit=100, monthly_limit=150)
-    sender, receiver = await books.subscriber(10_00), await books.subscriber()
-    assert (await send(books, sender, receiver, 100)).code is None
-    books.clock.moment += timedelta(days=1)
-    outcome = await send(books, sender, receiver, 51)
+async def test_a_month(books: LedgerDriver) -> None:
+    await set_limits(books, daily_limit=100, monthly_limit=150)
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+    assert (await submit_transfer(books, sender, receiver, 100)).code is None
+    books.clock.now += timedelta(days=1)
+    outcome = await submit_transfer(books, sender, receiver, 51)
     assert (outcome.code, outcome.details) == (
         Code.MONTHLY_LIMIT_EXCEEDED,
         {"limit": "1.50", "used": "1.00", "attempted": "0.51"},
     )
-    assert (await send(books, sender, receiver, 50)).code is None
-    books.clock.moment = datetime(2026, 4, 1, tzinfo=UTC)
-    assert (await send(books, sender, receiver, 100)).code is None
+    assert (await submit_transfer(books, sender, receiver, 50)).code is None
+    books.clock.now = datetime(2026, 4, 1, tzinfo=UTC)
+    assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_child_card(books: Books) -> None:
-    parent, merchant = await books.subscriber(100_00), await books.processor()
-    child = await books.card(parent, daily_limit=10_00, pin="4321")
-    assert (await pay(books, child, merchant, 9_99, payer_pin="4321")).code is None
-    outcome = await pay(books, child, merchant, 2, payer_pin="4321")
+async def test_a_child_card(books: LedgerDriver) -> None:
+    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    child = await books.create_card(parent, daily_limit=10_00, pin="4321")
+    assert (await submit_payment(books, child, merchant, 9_99, payer_pin="4321")).code is None
+    outcome = await submit_payment(books, child, merchant, 2, payer_pin="4321")
     assert (outcome.code, outcome.details) == (
         Code.CARD_LIMIT_EXCEEDED,
         {"limit": "10.00", "used": "9.99", "attempted": "0.02"},
     )
-    own = await books.card(parent)
-    assert (await pay(books, own, merchant, 20_00, payer_pin=PIN)).code is None
-    books.clock.moment += timedelta(days=1)
-    assert (await pay(books, child, merchant, 10_00, payer_pin="4321")).code is None
+    own = await books.create_card(parent)
+    assert (await submit_payment(books, own, merchant, 20_00, payer_pin=PIN)).code is None
+    books.clock.now += timedelta(days=1)
+    assert (await submit_payment(books, child, merchant, 10_00, payer_pin="4321")).code is None
 
 
-async def test_a_clock_behind_the_wallets_day_counts_on_the_card_too(books: Books) -> None:
-    parent, merchant = await books.subscriber(100_00), await books.processor()
-    child = await books.card(parent, daily_limit=10_00, pin="4321")
-    own = await books.card(parent)
+async def test_a_clock_behind_the_wallets_day_counts_on_the_card_too(books: LedgerDriver) -> None:
+    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    child = await books.create_card(parent, daily_limit=10_00, pin="4321")
+    own = await books.create_card(parent)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
-    books.clock.moment = midnight
-    assert (await pay(books, own, merchant, 1_00, payer_pin=PIN)).code is None
-    books.clock.moment = midnight - timedelta(seconds=2)
-    assert (await pay(books, child, merchant, 10_00, payer_pin="4321")).code is None
-    assert (await pay(books, child, merchant, 1, payer_pin="4321")).code == (
+    books.clock.now = midnight
+    assert (await submit_payment(books, own, merchant, 1_00, payer_pin=PIN)).code is None
+    books.clock.now = midnight - timedelta(seconds=2)
+    assert (await submit_payment(books, child, merchant, 10_00, payer_pin="4321")).code is None
+    assert (await submit_payment(books, child, merchant, 1, payer_pin="4321")).code == (
         Code.CARD_LIMIT_EXCEEDED
     )
 
 
-async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: Books) -> None:
-    await give_limits(books, max_balance=100_00)
-    sender, receiver = await books.subscriber(100_00), await books.subscriber(60_00)
-    outcome = await send(books, sender, receiver, 40_01)
+async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: LedgerDriver) -> None:
+    await set_limits(books, max_balance=100_00)
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber(60_00)
+    outcome = await submit_transfer(books, sender, receiver, 40_01)
     assert (outcome.code, outcome.details) == (
         Code.MAX_BALANCE_EXCEEDED,
         {"limit": "100.00", "used": "60.00", "attempted": "40.01", "party": "receiver"},
     )
-    merchant, card = await books.processor(), await books.card(receiver)
-    payment = (await pay(books, card, merchant, 10_00)).require_accepted()
-    assert (await send(books, sender, receiver, 50_00)).code is None
-    refund = movement(
+    merchant, card = await books.create_processor(), await books.create_card(receiver)
+    payment = (await submit_payment(books, card, merchant, 10_00)).require_accepted()
+    assert (await submit_transfer(books, sender, receiver, 50_00)).code is None
+    refund = build_command(
         chart.REFUND,
         commands.processor_party(merchant),
         commands.CASH_PARTY,
@@ -137,16 +139,16 @@ async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: Book
         original_id=payment.transaction_id,
     )
     assert (await books.submit(refund)).code is None
-    assert await books.balance(receiver) == 110_00
+    assert await books.get_balance(receiver) == 110_00
 
 
-async def test_a_refund_gives_the_allowance_back_within_its_window(books: Books) -> None:
-    await give_limits(books, daily_limit=100, monthly_limit=200)
-    parent, merchant = await books.subscriber(100_00), await books.processor(50_00)
-    child = await books.card(parent, daily_limit=100, pin="4321")
+async def test_a_refund_gives_the_allowance_back_within_its_window(books: LedgerDriver) -> None:
+    await set_limits(books, daily_limit=100, monthly_limit=200)
+    parent, merchant = await books.create_subscriber(100_00), await books.create_processor(50_00)
+    child = await books.create_card(parent, daily_limit=100, pin="4321")
 
     async def refund(transaction: int, amount: int | None) -> None:
-        order = movement(
+        order = build_command(
             chart.REFUND,
             commands.processor_party(merchant),
             commands.CASH_PARTY,
@@ -156,7 +158,7 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Books)
         assert (await books.submit(order)).code is None
 
     async def pay_all(amount: int) -> Outcome:
-        return await pay(books, child, merchant, amount, payer_pin="4321")
+        return await submit_payment(books, child, merchant, amount, payer_pin="4321")
 
     first = (await pay_all(100)).require_accepted().transaction_id
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
@@ -164,21 +166,21 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Books)
     assert (await pay_all(40)).code is None
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
 
-    books.clock.moment += timedelta(days=1)
+    books.clock.now += timedelta(days=1)
     await refund(first, 60)  # of yesterday: only the month gets it back
     assert (await pay_all(100)).code is None
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
-    books.clock.moment += timedelta(days=1)
+    books.clock.now += timedelta(days=1)
     assert (await pay_all(61)).code == Code.MONTHLY_LIMIT_EXCEEDED
     assert (await pay_all(60)).code is None
 
 
-async def test_what_is_held_counts_until_it_is_rejected(books: Books) -> None:
-    await give_limits(books, max_transaction=600_000_00, daily_limit=600_000_00)
-    await give_limits(books, monthly_limit=600_000_00, max_balance=10_000_000_00)
-    sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
-    held = (await send(books, sender, receiver, 600_000_00)).require_accepted()
+async def test_what_is_held_counts_until_it_is_rejected(books: LedgerDriver) -> None:
+    await set_limits(books, max_transaction=600_000_00, daily_limit=600_000_00)
+    await set_limits(books, monthly_limit=600_000_00, max_balance=10_000_000_00)
+    sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
+    held = (await submit_transfer(books, sender, receiver, 600_000_00)).require_accepted()
     assert held.status == "under_review"
-    assert (await send(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
+    assert (await submit_transfer(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
     await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
-    assert (await send(books, sender, receiver, 1)).code is None
+    assert (await submit_transfer(books, sender, receiver, 1)).code is None

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from ledger.books import PIN, WRONG_PIN, Books, is_right_pin, movement
+from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, is_correct_pin
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands, pin_failures
 from tapgate.ledger.accounts import lock_account
@@ -14,7 +14,7 @@ from tapgate.ledger.rules import MAX_WINDOW_SECONDS
 CHILD_PIN = "4321"
 
 
-async def watch(books: Books, *, action: str = "alert", threshold: int = 2) -> None:
+async def add_rule(books: LedgerDriver, *, action: str = "alert", threshold: int = 2) -> None:
     await books.database.execute(
         """UPDATE compliance_rules SET status = 'active', action = $1, threshold = $2
            WHERE type = 'PIN_FAILURES'""",
@@ -24,9 +24,11 @@ async def watch(books: Books, *, action: str = "alert", threshold: int = 2) -> N
     books.ledger._invalidate_rules()
 
 
-async def pay(books: Books, card: str, merchant: int, pin: str | None = PIN) -> Outcome:
+async def submit_payment(
+    books: LedgerDriver, card: str, merchant: int, pin: str | None = PIN
+) -> Outcome:
     return await books.submit(
-        movement(
+        build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
             commands.processor_party(merchant),
@@ -36,39 +38,39 @@ async def pay(books: Books, card: str, merchant: int, pin: str | None = PIN) -> 
     )
 
 
-async def alerts(books: Books) -> list[Any]:
+async def list_alerts(books: LedgerDriver) -> list[Any]:
     rows = await books.database.fetch(
         "SELECT subscriber_id, occurrences, review, details FROM alerts ORDER BY id"
     )
     return [tuple(row) for row in rows]
 
 
-def noticed(figure: int, action: str = "alert", **more: str) -> dict[str, Any]:
+def build_alert_details(figure: int, action: str = "alert", **more: str) -> dict[str, Any]:
     return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **more}
 
 
-async def test_own_and_child_cards_wrong_pins_are_counted_together(books: Books) -> None:
-    await watch(books)
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
-    child = await books.card(payer, daily_limit=10_00, pin=CHILD_PIN)
-    assert (await pay(books, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert (await pay(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert await alerts(books) == []
-    assert (await pay(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
-    assert await alerts(books) == [(payer, 1, False, noticed(3))]
-    assert (await pay(books, own, merchant)).code is None
-    paying = noticed(3, transaction_type="pos_payment")
-    assert await alerts(books) == [(payer, 2, False, paying)]
+async def test_own_and_child_cards_wrong_pins_are_counted_together(books: LedgerDriver) -> None:
+    await add_rule(books)
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
+    child = await books.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
+    assert (await submit_payment(books, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert (await submit_payment(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await list_alerts(books) == []
+    assert (await submit_payment(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(3))]
+    assert (await submit_payment(books, own, merchant)).code is None
+    paying = build_alert_details(3, transaction_type="pos_payment")
+    assert await list_alerts(books) == [(payer, 2, False, paying)]
 
 
-async def test_within_one_batch_too(books: Books) -> None:
-    await watch(books, action="block")
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
-    child = await books.card(payer, daily_limit=10_00, pin=CHILD_PIN)
+async def test_within_one_batch_too(books: LedgerDriver) -> None:
+    await add_rule(books, action="block")
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
+    child = await books.create_card(payer, daily_limit=10_00, pin=CHILD_PIN)
     orders = [
-        movement(
+        build_command(
             chart.POS_PAYMENT,
             commands.card_party(card),
             commands.processor_party(merchant),
@@ -77,48 +79,48 @@ async def test_within_one_batch_too(books: Books) -> None:
         )
         for card, wrong in ((own, False), (own, True), (own, True), (child, True), (own, False))
     ]
-    codes = [outcome.code for outcome in await books.submit_together(orders)]
+    codes = [outcome.code for outcome in await books.submit_batch(orders)]
     wrong = Code.INVALID_PIN
     assert codes == [None, wrong, wrong, wrong, Code.COMPLIANCE_REJECTED]
-    assert (await alerts(books))[0][:2] == (payer, 2)
+    assert (await list_alerts(books))[0][:2] == (payer, 2)
 
 
-async def test_a_locked_pin_is_not_looked_at_and_not_counted(books: Books) -> None:
-    await watch(books)
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
-    codes = [(await pay(books, own, merchant, WRONG_PIN)).code for _ in range(5)]
+async def test_a_locked_pin_is_not_looked_at_and_not_counted(books: LedgerDriver) -> None:
+    await add_rule(books)
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
+    codes = [(await submit_payment(books, own, merchant, WRONG_PIN)).code for _ in range(5)]
     assert codes == [Code.INVALID_PIN] * 3 + [Code.ACCOUNT_LOCKED] * 2
-    assert await alerts(books) == [(payer, 1, False, noticed(3))]
+    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(3))]
 
 
-async def test_block_refuses_until_the_window_is_over(books: Books) -> None:
-    await watch(books, action="block")
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
+async def test_block_refuses_until_the_window_is_over(books: LedgerDriver) -> None:
+    await add_rule(books, action="block")
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
     for _ in range(3):
-        await pay(books, own, merchant, WRONG_PIN)
-    books.clock.moment += timedelta(minutes=30)
-    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
-    books.clock.moment += timedelta(hours=23, minutes=30)
-    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
-    books.clock.moment += timedelta(milliseconds=1)
-    assert (await pay(books, own, merchant)).code is None
+        await submit_payment(books, own, merchant, WRONG_PIN)
+    books.clock.now += timedelta(minutes=30)
+    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    books.clock.now += timedelta(hours=23, minutes=30)
+    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    books.clock.now += timedelta(milliseconds=1)
+    assert (await submit_payment(books, own, merchant)).code is None
 
 
-async def test_review_holds_the_next_payment(books: Books) -> None:
-    await watch(books, action="review", threshold=0)
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
-    await pay(books, own, merchant, WRONG_PIN)
-    assert (await pay(books, own, merchant)).require_accepted().status == "under_review"
-    assert [review for _, _, review, _ in await alerts(books)] == [False, True]
+async def test_review_holds_the_next_payment(books: LedgerDriver) -> None:
+    await add_rule(books, action="review", threshold=0)
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
+    await submit_payment(books, own, merchant, WRONG_PIN)
+    assert (await submit_payment(books, own, merchant)).require_accepted().status == "under_review"
+    assert [review for _, _, review, _ in await list_alerts(books)] == [False, True]
 
 
-async def test_other_types_of_transactions_are_not_touched(books: Books) -> None:
-    await watch(books, action="block", threshold=0)
-    payer, agent = await books.subscriber(100_00), await books.agent()
-    cash_out = movement(
+async def test_other_types_of_transactions_are_not_touched(books: LedgerDriver) -> None:
+    await add_rule(books, action="block", threshold=0)
+    payer, agent = await books.create_subscriber(100_00), await books.create_agent()
+    cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
         commands.agent_party(agent),
@@ -126,8 +128,8 @@ async def test_other_types_of_transactions_are_not_touched(books: Books) -> None
         payer_pin=WRONG_PIN,
     )
     assert (await books.submit(cash_out)).code == Code.INVALID_PIN
-    assert len(await alerts(books)) == 1
-    cash_out = movement(
+    assert len(await list_alerts(books)) == 1
+    cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
         commands.agent_party(agent),
@@ -137,10 +139,10 @@ async def test_other_types_of_transactions_are_not_touched(books: Books) -> None
     assert (await books.submit(cash_out)).code is None
 
 
-async def test_an_agents_wrong_pins_are_nobody_elses(books: Books) -> None:
-    await watch(books, threshold=0)
-    payer, agent = await books.subscriber(100_00), await books.agent(100_00)
-    cash_in = movement(
+async def test_an_agents_wrong_pins_are_nobody_elses(books: LedgerDriver) -> None:
+    await add_rule(books, threshold=0)
+    payer, agent = await books.create_subscriber(100_00), await books.create_agent(100_00)
+    cash_in = build_command(
         chart.AGENT_CASHIN,
         commands.agent_party(agent),
         commands.subscriber_party(payer),
@@ -148,7 +150,7 @@ async def test_an_agents_wrong_pins_are_nobody_elses(books: Books) -> None:
         payer_pin=WRONG_PIN,
     )
     assert (await books.submit(cash_in)).code == Code.INVALID_PIN
-    cash_out = movement(
+    cash_out = build_command(
         chart.AGENT_CASHOUT,
         commands.subscriber_party(payer),
         commands.agent_party(agent),
@@ -158,36 +160,36 @@ async def test_an_agents_wrong_pins_are_nobody_elses(books: Books) -> None:
     )
     assert (await books.submit(cash_out)).code == Code.INVALID_PIN
     async with books.database.transaction() as tx:
-        await lock_account(tx, await books.account_of(agent))
-        await check_pin(tx, agent, WRONG_PIN, is_right_pin, books.clock(), books.new_id)
-    assert await alerts(books) == []
+        await lock_account(tx, await books.get_account_id(agent))
+        await check_pin(tx, agent, WRONG_PIN, is_correct_pin, books.clock(), books.new_id)
+    assert await list_alerts(books) == []
     assert await books.database.fetchval("SELECT count(*) FROM pin_failures") == 0
 
 
-async def test_pins_checked_without_a_payment_count_the_same(books: Books) -> None:
-    await watch(books, threshold=1)
-    payer = await books.subscriber()
-    child = await books.card(payer, daily_limit=1, pin=CHILD_PIN)
+async def test_pins_checked_without_a_payment_count_the_same(books: LedgerDriver) -> None:
+    await add_rule(books, threshold=1)
+    payer = await books.create_subscriber()
+    child = await books.create_card(payer, daily_limit=1, pin=CHILD_PIN)
     child_id = await books.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
     for holder, pin in ((payer, PIN), (payer, WRONG_PIN), (child_id, WRONG_PIN)):
         async with books.database.transaction() as tx:
-            await lock_account(tx, await books.account_of(payer))
-            await check_pin(tx, holder, pin, is_right_pin, books.clock(), books.new_id)
-    assert await alerts(books) == [(payer, 1, False, noticed(2))]
+            await lock_account(tx, await books.get_account_id(payer))
+            await check_pin(tx, holder, pin, is_correct_pin, books.clock(), books.new_id)
+    assert await list_alerts(books) == [(payer, 1, False, build_alert_details(2))]
 
 
-async def test_while_the_rule_is_off_they_are_counted_for_later(books: Books) -> None:
-    payer, merchant = await books.subscriber(100_00), await books.processor()
-    own = await books.card(payer)
+async def test_while_the_rule_is_off_they_are_counted_for_later(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    own = await books.create_card(payer)
     for _ in range(3):
-        await pay(books, own, merchant, WRONG_PIN)
-    assert await alerts(books) == []
-    books.clock.moment += timedelta(hours=1)
-    await watch(books, action="block")
-    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+        await submit_payment(books, own, merchant, WRONG_PIN)
+    assert await list_alerts(books) == []
+    books.clock.now += timedelta(hours=1)
+    await add_rule(books, action="block")
+    assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
 
 
-async def test_what_no_rule_can_count_any_more_is_removed(books: Books) -> None:
+async def test_what_no_rule_can_count_any_more_is_removed(books: LedgerDriver) -> None:
     now = books.clock()
     async with books.database.transaction() as tx:
         await pin_failures.add_failures(tx, [1] * 150, now)

@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from ledger.books import PIN, WRONG_PIN, Books
-from ledger.hammer import Plan
+from ledger.builders import PIN, WRONG_PIN, LedgerDriver
+from ledger.load_process import LoadPlan
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.rules import RULES_CHANGED
 
-Answers = list[dict[str, Any]]
+Responses = list[dict[str, Any]]
 
 
-async def start(plan: Plan) -> asyncio.subprocess.Process:
+async def start_process(plan: LoadPlan) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(Path(__file__).with_name("hammer.py")),
+        str(Path(__file__).with_name("load_process.py")),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -31,22 +31,24 @@ async def start(plan: Plan) -> asyncio.subprocess.Process:
     return process
 
 
-async def answers_of(process: asyncio.subprocess.Process) -> Answers:
+async def read_responses(process: asyncio.subprocess.Process) -> Responses:
     output, _ = await process.communicate()
     lines = output.splitlines()
     return [msgspec.json.decode(line) for line in lines if not line.startswith(b'{"ready"')]
 
 
-async def hammer(*plans: Plan) -> Answers:
-    processes = [await start(plan) for plan in plans]
-    found = await asyncio.gather(*(answers_of(process) for process in processes))
+async def run_processes(*plans: LoadPlan) -> Responses:
+    processes = [await start_process(plan) for plan in plans]
+    found = await asyncio.gather(*(read_responses(process) for process in processes))
     assert [process.returncode for process in processes] == [0] * len(plans)
     for answers in found:
         assert answers[-1] == {"tried_again": 0}, "batches were in each other's way"
     return [answer for answers in found for answer in answers[:-1]]
 
 
-async def plan_for(books: Books, url: str, *, orders: int, wallet: int = 50_00) -> Plan:
+async def build_plan(
+    books: LedgerDriver, url: str, *, orders: int, wallet: int = 50_00
+) -> LoadPlan:
     await books.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000"""
@@ -54,27 +56,27 @@ async def plan_for(books: Books, url: str, *, orders: int, wallet: int = 50_00) 
     await books.database.execute("UPDATE compliance_rules SET status = 'inactive'")
     async with books.database.transaction() as tx:
         await books.signals.publish(tx, RULES_CHANGED, "")
-    wallets = [await books.subscriber(wallet) for _ in range(6)]
-    return Plan(
+    wallets = [await books.create_subscriber(wallet) for _ in range(6)]
+    return LoadPlan(
         url=url,
         slot=10,
         seed=1,
         wallets=wallets,
-        merchants=[await books.processor() for _ in range(3)],
-        agents=[await books.agent(500_00) for _ in range(2)],
-        cards=[await books.card(wallet) for wallet in wallets],
-        orders=orders,
+        merchants=[await books.create_processor() for _ in range(3)],
+        agents=[await books.create_agent(500_00) for _ in range(2)],
+        cards=[await books.create_card(wallet) for wallet in wallets],
+        command_count=orders,
     )
 
 
-def other(plan: Plan, **changes: Any) -> Plan:
+def build_second_plan(plan: LoadPlan, **changes: Any) -> LoadPlan:
     return msgspec.structs.replace(plan, slot=plan.slot + 1, seed=plan.seed + 1, **changes)
 
 
-async def test_two_processes_on_the_same_accounts(books: Books, database_url: str) -> None:
-    plan = await plan_for(books, database_url, orders=1_500)
-    before = await total(books)
-    answers = await hammer(plan, other(plan))
+async def test_two_processes_on_the_same_accounts(books: LedgerDriver, database_url: str) -> None:
+    plan = await build_plan(books, database_url, orders=1_500)
+    before = await sum_balances(books)
+    answers = await run_processes(plan, build_second_plan(plan))
     assert len(answers) == 3_000
     assert not [answer for answer in answers if "lost" in answer]
     assert {answer["code"] for answer in answers} <= {
@@ -91,61 +93,63 @@ async def test_two_processes_on_the_same_accounts(books: Books, database_url: st
     told = {a["request"]: a["transaction"] for a in answers if a["transaction"] is not None}
     assert {row["request_id"]: row["id"] for row in rows} == told
     # All money is still there: what the wallets lost, others have.
-    assert await total(books) == before
+    assert await sum_balances(books) == before
     # books' own teardown proves the rest: balances, limits, nobody below zero.
 
 
-async def total(books: Books) -> int:
+async def sum_balances(books: LedgerDriver) -> int:
     own = await books.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
-    platform = [await books.platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
+    platform = [await books.get_platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
     return int(own) + sum(platform)
 
 
 async def test_one_request_asked_for_100_times_by_two_processes(
-    books: Books, database_url: str
+    books: LedgerDriver, database_url: str
 ) -> None:
-    plan = await plan_for(books, database_url, orders=50)
-    same = msgspec.structs.replace(plan, same_request="the one")
-    answers = await hammer(same, other(same))
+    plan = await build_plan(books, database_url, orders=50)
+    same = msgspec.structs.replace(plan, shared_request_id="the one")
+    answers = await run_processes(same, build_second_plan(same))
     assert len(answers) == 100
     assert len({answer["transaction"] for answer in answers}) == 1
     assert Counter(answer["replayed"] for answer in answers) == {True: 99, False: 1}
-    assert await books.balance(plan.wallets[0]) == 49_00
+    assert await books.get_balance(plan.wallets[0]) == 49_00
 
 
 async def test_50_wrong_pins_from_two_processes_are_three_tries(
-    books: Books, database_url: str
+    books: LedgerDriver, database_url: str
 ) -> None:
-    plan = await plan_for(books, database_url, orders=25)
+    plan = await build_plan(books, database_url, orders=25)
     wrong = msgspec.structs.replace(plan, pin=WRONG_PIN)
-    answers = await hammer(wrong, other(wrong))
+    answers = await run_processes(wrong, build_second_plan(wrong))
     codes = Counter(answer["code"] for answer in answers)
     assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
-    right = msgspec.structs.replace(plan, pin=PIN, orders=1)
-    assert [answer["code"] for answer in await hammer(right)] == [Code.ACCOUNT_LOCKED]
+    right = msgspec.structs.replace(plan, pin=PIN, command_count=1)
+    assert [answer["code"] for answer in await run_processes(right)] == [Code.ACCOUNT_LOCKED]
 
 
-async def test_a_wallet_that_can_afford_half_pays_half(books: Books, database_url: str) -> None:
-    plan = await plan_for(books, database_url, orders=100, wallet=100_00)
+async def test_a_wallet_that_can_afford_half_pays_half(
+    books: LedgerDriver, database_url: str
+) -> None:
+    plan = await build_plan(books, database_url, orders=100, wallet=100_00)
     spend = msgspec.structs.replace(plan, pin=PIN)
-    answers = await hammer(spend, other(spend))
+    answers = await run_processes(spend, build_second_plan(spend))
     codes = Counter(answer["code"] for answer in answers)
     assert codes == {None: 100, Code.INSUFFICIENT_FUNDS: 100}
-    assert await books.balance(plan.wallets[0]) == 0
+    assert await books.get_balance(plan.wallets[0]) == 0
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
 async def test_kill_9_in_the_middle_of_a_batch(
-    books: Books, database_url: str, acknowledged: int
+    books: LedgerDriver, database_url: str, acknowledged: int
 ) -> None:
     """What was acknowledged is there; what was not is asked again and ends once."""
     # More than it can have done, however late this process comes to kill it.
-    plan = await plan_for(books, database_url, orders=20_000)
-    process = await start(plan)
+    plan = await build_plan(books, database_url, orders=20_000)
+    process = await start_process(plan)
     assert process.stdout is not None
     told = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
     process.kill()
-    told += await answers_of(process)
+    told += await read_responses(process)
     assert process.returncode == -9
     rows = await books.database.fetch("SELECT id, request_id FROM transactions")
     there = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
@@ -154,7 +158,9 @@ async def test_kill_9_in_the_middle_of_a_batch(
             assert there[answer["request"]] == answer["transaction"]
     own = [int(name.removeprefix(f"{plan.seed}-")) for name in there if "shared" not in name]
     # All that may be there, and some that are not.
-    again = await hammer(msgspec.structs.replace(plan, slot=12, orders=max(own, default=0) + 200))
+    again = await run_processes(
+        msgspec.structs.replace(plan, slot=12, command_count=max(own, default=0) + 200)
+    )
     replayed = {answer["request"] for answer in again if answer["replayed"]}
     assert set(there) <= replayed
     assert all(

@@ -6,64 +6,69 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from ledger.books import Books, movement, request
+from harness import Harness
+from ledger.builders import LedgerDriver, build_command, build_request_key
 from tapgate import gateway, ids
 from tapgate.errors import ApiError, unavailable
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Outcome, PartnerReference
 from tapgate.store.database import Database
-from transactions.movements import move, partner
-from world import World
+from transactions.builders import create_partner, submit_and_get_id
 
 
-async def transfer(books: Books, name: str, amount: int = 1_00, what: str = "this") -> Command:
-    return movement(
+async def build_transfer(
+    books: LedgerDriver, name: str, amount: int = 1_00, what: str = "this"
+) -> Command:
+    return build_command(
         chart.TRANSFER,
-        commands.subscriber_party(await books.subscriber(10_00)),
-        commands.subscriber_party(await books.subscriber()),
+        commands.subscriber_party(await books.create_subscriber(10_00)),
+        commands.subscriber_party(await books.create_subscriber()),
         amount,
-        idempotency_key=request(name, what),
+        idempotency_key=build_request_key(name, what),
     )
 
 
-async def counted(books: Books) -> dict[int, tuple[int, datetime]]:
+async def count_replays(books: LedgerDriver) -> dict[int, tuple[int, datetime]]:
     rows = await books.database.fetch("SELECT * FROM replays")
     return {row["transaction_id"]: (row["count"], row["last_at"]) for row in rows}
 
 
-def id_of(outcome: Outcome) -> int:
+def get_transaction_id(outcome: Outcome) -> int:
     assert outcome.result is not None
     return outcome.result.transaction_id
 
 
-async def test_repetitions_are_counted_and_first_requests_are_not(books: Books) -> None:
-    paid, declined = await transfer(books, "one"), await transfer(books, "two", 99_00)
-    once = await transfer(books, "three")
+async def test_repetitions_are_counted_and_first_requests_are_not(books: LedgerDriver) -> None:
+    paid, declined = await build_transfer(books, "one"), await build_transfer(books, "two", 99_00)
+    once = await build_transfer(books, "three")
     first, refused = await books.submit(paid), await books.submit(declined)
     await books.submit(once)
     for _ in range(3):
         await books.submit(paid)
     await books.submit(declined)
     # The same name for something else is a conflict, not a repetition.
-    await books.submit(await transfer(books, "three", what="other"))
+    await books.submit(await build_transfer(books, "three", what="other"))
     await books.ledger.replay_counter.flush(books.database)
     now = books.clock()
-    assert await counted(books) == {id_of(first): (3, now), id_of(refused): (1, now)}
+    assert await count_replays(books) == {
+        get_transaction_id(first): (3, now),
+        get_transaction_id(refused): (1, now),
+    }
 
 
-async def test_a_batch_of_the_same_request_is_counted(books: Books) -> None:
-    order = await transfer(books, "one")
+async def test_a_batch_of_the_same_request_is_counted(books: LedgerDriver) -> None:
+    order = await build_transfer(books, "one")
     outcomes = await asyncio.gather(*(books.submit(order) for _ in range(5)))
     assert [outcome.replayed for outcome in outcomes].count(True) == 4
     await books.ledger.replay_counter.flush(books.database)
-    assert [count for count, _ in (await counted(books)).values()] == [4]
+    assert [count for count, _ in (await count_replays(books)).values()] == [4]
 
 
 async def test_counts_of_all_processes_and_seconds_add_up(
-    books: Books, database_url: str, database: Database
+    books: LedgerDriver, database_url: str, database: Database
 ) -> None:
-    other = await Books.open(database_url, database, slot=2)
-    orders = [await transfer(books, str(number)) for number in range(20)]
+    other = await LedgerDriver.open(database_url, database, slot=2)
+    orders = [await build_transfer(books, str(number)) for number in range(20)]
     await asyncio.gather(*(books.submit(order) for order in orders))
     try:
         for _ in range(5):
@@ -71,30 +76,30 @@ async def test_counts_of_all_processes_and_seconds_add_up(
             await asyncio.gather(
                 *(one.ledger.replay_counter.flush(one.database) for one in (books, other))
             )
-            books.clock.moment += timedelta(seconds=1)
+            books.clock.now += timedelta(seconds=1)
     finally:
         await other.close()
-    assert [count for count, _ in (await counted(books)).values()] == [10] * 20
+    assert [count for count, _ in (await count_replays(books)).values()] == [10] * 20
     newest = books.clock() - timedelta(seconds=1)
-    assert {at for _, at in (await counted(books)).values()} == {newest}
+    assert {at for _, at in (await count_replays(books)).values()} == {newest}
 
 
 async def test_a_clean_stop_writes_down_what_was_counted(
-    books: Books, database_url: str, database: Database
+    books: LedgerDriver, database_url: str, database: Database
 ) -> None:
-    order = await transfer(books, "one")
+    order = await build_transfer(books, "one")
     await books.submit(order)
-    other = await Books.open(database_url, database, slot=2)
+    other = await LedgerDriver.open(database_url, database, slot=2)
     await other.submit(order)
-    assert await counted(books) == {}
+    assert await count_replays(books) == {}
     await other.close()
-    assert [count for count, _ in (await counted(books)).values()] == [1]
+    assert [count for count, _ in (await count_replays(books)).values()] == [1]
 
 
 async def test_what_could_not_be_written_down_is_counted_on(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = await transfer(books, "one")
+    order = await build_transfer(books, "one")
     await books.submit(order)
     await books.submit(order)
 
@@ -107,15 +112,15 @@ async def test_what_could_not_be_written_down_is_counted_on(
             await books.ledger.replay_counter.flush(books.database)
     await books.submit(order)
     await books.ledger.replay_counter.flush(books.database)
-    assert [count for count, _ in (await counted(books)).values()] == [2]
+    assert [count for count, _ in (await count_replays(books)).values()] == [2]
 
 
 async def test_a_stop_without_a_database_says_what_is_lost(
-    books: Books, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+    books: LedgerDriver, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = await transfer(books, "one")
+    order = await build_transfer(books, "one")
     await books.submit(order)
-    other = await Books.open(database_url, database, slot=2)
+    other = await LedgerDriver.open(database_url, database, slot=2)
     await other.submit(order)
 
     async def away(*_: object) -> str:
@@ -127,9 +132,9 @@ async def test_a_stop_without_a_database_says_what_is_lost(
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
 
 
-async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
-    sender, friend = await world.subscriber(balance="100"), await world.subscriber()
-    card, key = await world.card(friend["id"]), await world.api_key("payments:write")
+async def test_the_chain_of_a_transaction_tells_of_them(world: Harness) -> None:
+    sender, friend = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    card, key = await world.create_card(friend["id"]), await world.create_api_key("payments:write")
     body = {
         "sender_id": sender["id"],
         "recipient_card_serial": card,
@@ -141,7 +146,7 @@ async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
         answer = await world.client.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
         assert answer.status_code == 200, answer.text
     url = f"/api/v1/transactions/{answer.json()['transaction_id']}/chain"
-    before, admin = datetime.now(UTC) - timedelta(minutes=1), await world.admin("S")
+    before, admin = datetime.now(UTC) - timedelta(minutes=1), await world.create_admin("S")
     async with gateway._start_background_tasks(world.services), asyncio.timeout(30):
         while (told := (await world.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
             await asyncio.sleep(0.05)
@@ -149,16 +154,16 @@ async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
     assert datetime.fromisoformat(told["last_at"]) > before
 
 
-async def test_a_partners_reference_that_comes_again_counts(world: World) -> None:
-    somebody, bank = await world.subscriber(), await partner(world)
-    await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
+async def test_a_partners_reference_that_comes_again_counts(world: Harness) -> None:
+    somebody, bank = await world.create_subscriber(), await create_partner(world)
+    await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
     reference = PartnerReference(ids.decode(ids.PARTNER, bank) or 0, "invoice 1")
     for _ in range(2):
-        made = await move(
+        made = await submit_and_get_id(
             world, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
         )
     await world.services.ledger.replay_counter.flush(world.services.database)
     answer = await world.client.get(
-        f"/api/v1/transactions/{made}/chain", auth=await world.admin("F")
+        f"/api/v1/transactions/{made}/chain", auth=await world.create_admin("F")
     )
     assert answer.json()["replays"]["count"] == 1

@@ -6,26 +6,28 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from ledger.books import Books, movement
+from ledger.builders import LedgerDriver, build_command
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 
-HELD = 600_000_00
+HELD_AMOUNT = 600_000_00
 
 
-async def prepare(books: Books, **more: int) -> tuple[int, int]:
+async def create_pair(books: LedgerDriver, **more: int) -> tuple[int, int]:
     await books.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
     books.ledger._invalidate_rules()
-    return await books.subscriber(1_000_000_00), await books.subscriber()
+    return await books.create_subscriber(1_000_000_00), await books.create_subscriber()
 
 
-async def send(books: Books, sender: int, receiver: int, amount: int = HELD) -> Outcome:
+async def submit_transfer(
+    books: LedgerDriver, sender: int, receiver: int, amount: int = HELD_AMOUNT
+) -> Outcome:
     return await books.submit(
-        movement(
+        build_command(
             chart.TRANSFER_P2P,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
@@ -34,7 +36,7 @@ async def send(books: Books, sender: int, receiver: int, amount: int = HELD) -> 
     )
 
 
-async def figures(books: Books, owner: int) -> tuple[int, int]:
+async def get_balance_and_held(books: LedgerDriver, owner: int) -> tuple[int, int]:
     row = await books.database.fetchrow(
         "SELECT balance, held FROM accounts WHERE owner_id = $1", owner
     )
@@ -42,84 +44,87 @@ async def figures(books: Books, owner: int) -> tuple[int, int]:
     return row["balance"], row["held"]
 
 
-async def alerts(books: Books) -> list[Any]:
+async def list_alerts(books: LedgerDriver) -> list[Any]:
     rows = await books.database.fetch(
         "SELECT alert_type, review, occurrences, status FROM alerts ORDER BY id"
     )
     return [tuple(row) for row in rows]
 
 
-async def test_held_funds_cannot_be_spent_and_are_released(books: Books) -> None:
-    sender, receiver = await prepare(books)
-    answer = (await send(books, sender, receiver)).require_accepted()
+async def test_held_funds_cannot_be_spent_and_are_released(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    answer = (await submit_transfer(books, sender, receiver)).require_accepted()
     fee = 3_000_00
     assert (answer.status, answer.payer_available) == ("under_review", 400_000_00 - fee)
-    assert await figures(books, sender) == (1_000_000_00, HELD + fee)
-    assert await figures(books, receiver) == (0, 0)
-    short = await send(books, sender, receiver, 400_000_00)
+    assert await get_balance_and_held(books, sender) == (1_000_000_00, HELD_AMOUNT + fee)
+    assert await get_balance_and_held(books, receiver) == (0, 0)
+    short = await submit_transfer(books, sender, receiver, 400_000_00)
     assert short.code == Code.INSUFFICIENT_FUNDS
     release = ReviewDecision(transaction_id=answer.transaction_id, release=True)
     assert (await books.submit(release)).require_accepted().status == "completed"
-    assert await figures(books, sender) == (400_000_00 - fee, 0)
-    assert await figures(books, receiver) == (HELD, 0)
+    assert await get_balance_and_held(books, sender) == (400_000_00 - fee, 0)
+    assert await get_balance_and_held(books, receiver) == (HELD_AMOUNT, 0)
     assert (await books.submit(release)).code == Code.ALREADY_RESOLVED
-    assert await alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "open")]
+    assert await list_alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "open")]
 
 
-async def test_rejected_funds_come_back(books: Books) -> None:
-    sender, receiver = await prepare(books)
-    answer = (await send(books, sender, receiver)).require_accepted()
+async def test_rejected_funds_come_back(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    answer = (await submit_transfer(books, sender, receiver)).require_accepted()
     reject = ReviewDecision(transaction_id=answer.transaction_id, release=False)
     settled = (await books.submit(reject)).require_accepted()
     assert (settled.status, settled.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
-    assert await figures(books, sender) == (1_000_000_00, 0)
+    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
     row = await books.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
     assert row is not None
     assert (row["status"], row["failure_code"]) == ("failed", "COMPLIANCE_REJECTED")
 
 
 async def test_a_release_that_the_receiver_cannot_take_fails_and_frees_the_funds(
-    books: Books,
+    books: LedgerDriver,
 ) -> None:
-    sender, receiver = await prepare(books)
-    first = (await send(books, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_pair(books)
+    first = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
     await books.database.execute(
         "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
     )
     settled = await books.submit(ReviewDecision(transaction_id=first, release=True))
     assert settled.require_accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
     await books.database.execute("UPDATE accounts SET status = 'active'")
-    second = (await send(books, sender, receiver)).require_accepted().transaction_id
+    second = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
     await books.database.execute("UPDATE account_rules SET max_balance = 1")
     books.ledger._invalidate_rules()
     settled = await books.submit(ReviewDecision(transaction_id=second, release=True))
     assert settled.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
-    assert await figures(books, sender) == (1_000_000_00, 0)
+    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
 
 
-async def test_a_held_payment_is_released_to_its_merchant(books: Books) -> None:
-    payer, _ = await prepare(books)
-    merchant, card = await books.processor(), await books.card(payer)
-    order = movement(
-        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), HELD
+async def test_a_held_payment_is_released_to_its_merchant(books: LedgerDriver) -> None:
+    payer, _ = await create_pair(books)
+    merchant, card = await books.create_processor(), await books.create_card(payer)
+    order = build_command(
+        chart.POS_PAYMENT,
+        commands.card_party(card),
+        commands.processor_party(merchant),
+        HELD_AMOUNT,
     )
     held = (await books.submit(order)).require_accepted().transaction_id
     await books.submit(ReviewDecision(transaction_id=held, release=True))
-    assert await figures(books, merchant) == (HELD - 6_000_00, 0)
+    assert await get_balance_and_held(books, merchant) == (HELD_AMOUNT - 6_000_00, 0)
     row = await books.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
     assert row is not None
-    assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD - 6_000_00)
+    assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD_AMOUNT - 6_000_00)
 
 
-async def test_nothing_to_settle(books: Books) -> None:
+async def test_nothing_to_settle(books: LedgerDriver) -> None:
     missing = await books.submit(ReviewDecision(transaction_id=1, release=True))
     assert missing.code == Code.TRANSACTION_NOT_FOUND
 
 
-async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Books) -> None:
-    sender, receiver = await prepare(books)
+async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
     orders = [
-        movement(
+        build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
@@ -128,46 +133,46 @@ async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Books
         for _ in range(25)
     ]
     outcomes = [await books.submit(order) for order in orders[:5]]
-    outcomes += await books.submit_together(orders[5:15])  # within one batch too
+    outcomes += await books.submit_batch(orders[5:15])  # within one batch too
     outcomes += [await books.submit(order) for order in orders[15:]]
     codes = [outcome.code for outcome in outcomes]
     assert codes == [None] * 20 + [Code.COMPLIANCE_REJECTED] * 5
-    assert await alerts(books) == [
+    assert await list_alerts(books) == [
         ("TRANSACTION_COUNT", False, 10, "open"),
         ("TRANSACTION_COUNT", False, 5, "open"),
     ]
 
 
-async def test_cumulative_amount(books: Books) -> None:
-    sender, receiver = await prepare(books)
+async def test_cumulative_amount(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
     await books.database.execute(
         """INSERT INTO compliance_rules
                (id, name, type, transaction_types, threshold, window_seconds, action, severity)
            VALUES (1, 'Sum', 'CUMULATIVE_AMOUNT', '{transfer_p2p}', 1000, 60, 'block', 'LOW')"""
     )
-    assert (await send(books, sender, receiver, 600)).code is None
-    assert (await send(books, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
-    assert (await send(books, sender, receiver, 400)).code is None
+    assert (await submit_transfer(books, sender, receiver, 600)).code is None
+    assert (await submit_transfer(books, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
+    assert (await submit_transfer(books, sender, receiver, 400)).code is None
 
 
-async def test_what_is_declined_for_another_reason_raises_no_alert(books: Books) -> None:
-    _, poor = await prepare(books)
-    other = await books.subscriber()
-    assert (await send(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
-    assert await alerts(books) == []
+async def test_what_is_declined_for_another_reason_raises_no_alert(books: LedgerDriver) -> None:
+    _, poor = await create_pair(books)
+    other = await books.create_subscriber()
+    assert (await submit_transfer(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
+    assert await list_alerts(books) == []
 
 
-async def test_failed_transactions_do_not_count(books: Books) -> None:
-    sender, receiver = await prepare(books)
+async def test_failed_transactions_do_not_count(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
     for _ in range(21):
-        assert (await send(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
-    await books.give(await books.account_of(receiver), 10_00)
-    assert (await send(books, receiver, sender, 1)).code is None
+        assert (await submit_transfer(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
+    await books.deposit(await books.get_account_id(receiver), 10_00)
+    assert (await submit_transfer(books, receiver, sender, 1)).code is None
 
 
-async def test_what_belongs_to_a_settlement_is_written_with_it(books: Books) -> None:
-    sender, receiver = await prepare(books)
-    held = (await send(books, sender, receiver)).require_accepted().transaction_id
+async def test_what_belongs_to_a_settlement_is_written_with_it(books: LedgerDriver) -> None:
+    sender, receiver = await create_pair(books)
+    held = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
     seen: list[str] = []
 
     async def witness(tx: Any, answer: TransactionResult) -> None:
@@ -178,30 +183,30 @@ async def test_what_belongs_to_a_settlement_is_written_with_it(books: Books) -> 
     settlement = ReviewDecision(transaction_id=held, release=True, before_commit=witness)
     assert (await books.submit(settlement)).require_accepted().status == "completed"
     assert seen == ["completed", "completed"]
-    assert await alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
+    assert await list_alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
     assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
     assert len(seen) == 2, "nothing was settled: there is nothing to write"
 
 
 @pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])
 async def test_a_witness_that_fails_fails_its_settlement_only(
-    books: Books, error: Exception
+    books: LedgerDriver, error: Exception
 ) -> None:
-    sender, receiver = await prepare(books)
-    held = (await send(books, sender, receiver)).require_accepted().transaction_id
+    sender, receiver = await create_pair(books)
+    held = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
 
     async def witness(_tx: Any, _answer: TransactionResult) -> None:
         raise error
 
     orders = [
-        movement(
+        build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
             1,
         ),
         ReviewDecision(transaction_id=held, release=True, before_commit=witness),
-        movement(
+        build_command(
             chart.TRANSFER,
             commands.subscriber_party(sender),
             commands.subscriber_party(receiver),
@@ -217,15 +222,20 @@ async def test_a_witness_that_fails_fails_its_settlement_only(
     assert (first.code, last.code) == (None, None)
     assert isinstance(settled, ApiError)
     assert settled.code == Code.INTERNAL_ERROR
-    assert await figures(books, sender) == (1_000_000_00 - 3, HELD + 3_000_00)
+    assert await get_balance_and_held(books, sender) == (1_000_000_00 - 3, HELD_AMOUNT + 3_000_00)
 
 
-async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(books: Books) -> None:
-    sender, receiver = await prepare(books)
-    serial = await books.card(receiver)
+async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(
+    books: LedgerDriver,
+) -> None:
+    sender, receiver = await create_pair(books)
+    serial = await books.create_card(receiver)
     outcome = await books.submit(
-        movement(
-            chart.TRANSFER_P2P, commands.subscriber_party(sender), commands.card_party(serial), HELD
+        build_command(
+            chart.TRANSFER_P2P,
+            commands.subscriber_party(sender),
+            commands.card_party(serial),
+            HELD_AMOUNT,
         )
     )
     held = outcome.require_accepted()
@@ -234,5 +244,5 @@ async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(books
     settled = await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
     assert settled.require_accepted().status == "failed"
     assert settled.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
-    assert await figures(books, sender) == (1_000_000_00, 0)
-    assert await figures(books, receiver) == (0, 0)
+    assert await get_balance_and_held(books, sender) == (1_000_000_00, 0)
+    assert await get_balance_and_held(books, receiver) == (0, 0)

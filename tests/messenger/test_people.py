@@ -1,6 +1,6 @@
 """What is remembered of people."""
 
-from messenger.set_clock import SetClock
+from messenger.fake_clock import FakeClock
 from tapgate.messenger import people
 from tapgate.messenger.model.people import (
     Effect,
@@ -20,12 +20,12 @@ MARY = Recipient(name="Mary K.", card_serial="CARD-1")
 JOHN = Recipient(name="John S.", card_serial="CARD-2")
 
 
-async def after(database: Database, address: str, *effects: Effect) -> Person:
+async def reload_person(database: Database, address: str, *effects: Effect) -> Person:
     before = person = await people.load_person(database, address)
     for effect in effects:
         person = people.apply_effect(person, effect)
     async with database.transaction() as tx:
-        await people.save_person(tx, before, person, SetClock()())
+        await people.save_person(tx, before, person, FakeClock()())
     return await people.load_person(database, address)
 
 
@@ -36,21 +36,23 @@ async def test_a_stranger_is_known_by_the_number_alone(database: Database) -> No
 
 
 async def test_language_and_trust_are_remembered(database: Database) -> None:
-    person = await after(database, PHONE, SetLanguage(language="fr"), SetTrusted(trusted=False))
+    person = await reload_person(
+        database, PHONE, SetLanguage(language="fr"), SetTrusted(trusted=False)
+    )
     assert (person.language, person.trusted) == ("fr", False)
-    person = await after(database, PHONE, SetTrusted(trusted=True))
+    person = await reload_person(database, PHONE, SetTrusted(trusted=True))
     assert (person.language, person.trusted) == ("fr", True)
 
 
 async def test_a_proved_phone_belongs_to_who_proved_it(database: Database) -> None:
-    person = await after(database, "user:ada", SetVerifiedPhone(phone=PHONE))
+    person = await reload_person(database, "user:ada", SetVerifiedPhone(phone=PHONE))
     assert person.phone == PHONE
     assert (await people.load_person(database, "user:eve")).phone is None
 
 
 async def test_recipients_are_kept_once_and_forgotten(database: Database) -> None:
     renamed = Recipient(name="Mary L.", card_serial=MARY.card_serial)
-    person = await after(
+    person = await reload_person(
         database,
         PHONE,
         SaveRecipient(recipient=MARY),
@@ -58,7 +60,7 @@ async def test_recipients_are_kept_once_and_forgotten(database: Database) -> Non
         SaveRecipient(recipient=renamed),
     )
     assert person.recipients == (JOHN, renamed)
-    person = await after(database, PHONE, RemoveRecipient(card_serial=JOHN.card_serial))
+    person = await reload_person(database, PHONE, RemoveRecipient(card_serial=JOHN.card_serial))
     assert person.recipients == (renamed,)
     assert (await people.load_person(database, "+23276000002")).recipients == ()
 
@@ -68,7 +70,7 @@ async def test_the_list_of_recipients_does_not_grow_for_ever(database: Database)
         SaveRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
         for number in range(MAX_RECIPIENTS + 2)
     ]
-    person = await after(database, PHONE, *many)
+    person = await reload_person(database, PHONE, *many)
     assert [one.card_serial for one in person.recipients] == [
         f"C-{number}" for number in range(2, MAX_RECIPIENTS + 2)
     ]

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from messenger.set_clock import SetClock
+from messenger.fake_clock import FakeClock
 from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database
 
 #: A row of each table, whatever its number and the time that its age is counted from.
-ROWS: dict[str, str] = {
+TABLE_ROWS: dict[str, str] = {
     "outbox": """(id, address, next_attempt_at, created_at) VALUES ($1, 'a', $2, $2)""",
     "received": """(id, message_id, address, sent_at, reserved_for, reserved_until, status,
                     received_at) VALUES ($1, $1::bigint::text, 'a', 0, 0, $2, 'handled', $2)""",
@@ -28,7 +28,7 @@ ROWS: dict[str, str] = {
 
 
 #: Entries that cover a part of a table.
-PARTS: dict[tuple[str, str], str] = {
+PARTIAL_TABLE_ROWS: dict[tuple[str, str], str] = {
     ("received", "status = 'throttled'"): """(id, message_id, address, sent_at, reserved_for,
         reserved_until, status, received_at)
         VALUES ($1, $1::bigint::text, 'a', 0, 0, $2, 'throttled', $2)""",
@@ -37,46 +37,48 @@ PARTS: dict[tuple[str, str], str] = {
 }
 
 
-async def insert(database: Database, kept: RetentionRule, count: int, at: datetime) -> None:
+async def insert_rows(database: Database, kept: RetentionRule, count: int, at: datetime) -> None:
     for _ in range(count):
-        number = await left(database, kept)
-        row = PARTS.get((kept.table, kept.condition), ROWS[kept.table])
+        number = await count_rows(database, kept)
+        row = PARTIAL_TABLE_ROWS.get((kept.table, kept.condition), TABLE_ROWS[kept.table])
         await database.execute(f"INSERT INTO messenger.{kept.table} {row}", number, at)
 
 
-async def left(database: Database, kept: RetentionRule) -> int:
+async def count_rows(database: Database, kept: RetentionRule) -> int:
     count: Any = await database.fetchval(f"SELECT count(*) FROM messenger.{kept.table}")
     return int(count)
 
 
-@pytest.mark.parametrize("kept", RETENTION_RULES, ids=lambda kept: f"{kept.table}-{kept.time.days}")
+@pytest.mark.parametrize(
+    "kept", RETENTION_RULES, ids=lambda kept: f"{kept.table}-{kept.max_age.days}"
+)
 async def test_old_ones_are_removed_in_batches(
     database: Database, kept: RetentionRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)
-    clock = SetClock()
+    clock = FakeClock()
     keeper = Retention(database, clock)
-    await insert(database, kept, 5, clock())
-    await insert(database, kept, 1, clock() + timedelta(seconds=1))
+    await insert_rows(database, kept, 5, clock())
+    await insert_rows(database, kept, 1, clock() + timedelta(seconds=1))
     clock.now += kept.max_age
     await keeper.delete_expired()
-    assert await left(database, kept) == 6
-    clock.forward(seconds=0.5)
+    assert await count_rows(database, kept) == 6
+    clock.advance(seconds=0.5)
     await keeper.delete_expired()
-    assert await left(database, kept) == 1
+    assert await count_rows(database, kept) == 1
 
 
 async def test_what_is_at_work_stays(database: Database) -> None:
-    clock = SetClock()
+    clock = FakeClock()
     tables = {kept.table: kept for kept in reversed(RETENTION_RULES)}
-    await insert(database, tables["received"], 1, clock())
-    await insert(database, tables["conversations"], 1, clock())
+    await insert_rows(database, tables["received"], 1, clock())
+    await insert_rows(database, tables["conversations"], 1, clock())
     await database.execute("UPDATE messenger.received SET status = 'waiting'")
     await database.execute("UPDATE messenger.conversations SET lease = 1")
-    clock.forward(days=400)
+    clock.advance(days=400)
     await Retention(database, clock).delete_expired()
-    assert await left(database, tables["received"]) == 1
-    assert await left(database, tables["conversations"]) == 1
+    assert await count_rows(database, tables["received"]) == 1
+    assert await count_rows(database, tables["conversations"]) == 1
 
 
 async def test_every_table_that_grows_with_messages_is_in_the_list(database: Database) -> None:
@@ -86,7 +88,7 @@ async def test_every_table_that_grows_with_messages_is_in_the_list(database: Dat
 
 
 async def test_people_are_kept_while_there_is_more_than_a_language(database: Database) -> None:
-    clock = SetClock()
+    clock = FakeClock()
     for address, phone, trusted in (
         ("+1", None, True),
         ("+2", None, True),
@@ -101,7 +103,7 @@ async def test_people_are_kept_while_there_is_more_than_a_language(database: Dat
             trusted,
             clock(),
         )
-    clock.forward(days=401)
+    clock.advance(days=401)
     await database.execute(
         "INSERT INTO messenger.recipients VALUES ('+2', 'CARD-1', 'Sia K.', $1)", clock()
     )
@@ -112,12 +114,12 @@ async def test_people_are_kept_while_there_is_more_than_a_language(database: Dat
 
 
 async def test_a_lease_of_a_dead_process_does_not_keep_a_conversation(database: Database) -> None:
-    clock = SetClock()
+    clock = FakeClock()
     await database.execute(
         """INSERT INTO messenger.conversations (address, expires_at, lease, leased_until)
            VALUES ('+1', $1, 1, $1)""",
         clock(),
     )
-    clock.forward(days=31)
+    clock.advance(days=31)
     await Retention(database, clock).delete_expired()
     assert await database.fetchval("SELECT count(*) FROM messenger.conversations") == 0

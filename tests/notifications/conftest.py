@@ -3,8 +3,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from notifications.receiver import Receiver
-from notifications.stage import SetClock
+from notifications.builders import FakeClock
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate.edge.services import Services
 from tapgate.notifications import messages
 from tapgate.notifications.webhooks import sender, worker
@@ -23,18 +23,18 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def set_clock() -> SetClock:
-    return SetClock()
+def set_clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def timed(services: Services, set_clock: SetClock) -> Services:
+def timed(services: Services, set_clock: FakeClock) -> Services:
     """A gateway that goes by the test's clock."""
     return dataclasses.replace(services, clock=set_clock)
 
 
 @pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    receiver = Receiver()
-    async with receiver.listening():
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    receiver = WebhookReceiver()
+    async with receiver.listen():
         yield receiver

@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from cards.stage import new_card
-from notifications.receiver import Received, Receiver
-from notifications.stage import endpoint
+from cards.builders import create_card
+from harness import PIN, Harness
+from notifications.builders import create_endpoint
+from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
@@ -17,8 +18,7 @@ from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.notifications.webhooks.event_data import REDACTORS
 from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.settings import Settings
-from transactions.movements import move, processor, refund
-from world import PIN, World
+from transactions.builders import create_processor, submit_and_get_id, submit_refund
 
 PROFILE = {
     "first_name": "Zebulonia",
@@ -30,7 +30,7 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: Kinds of events whose records are not about subscribers.
-OTHERS = {"agent", "processor", "webhook_endpoint"}
+EXCLUDED_SUBJECTS = {"agent", "processor", "webhook_endpoint"}
 
 
 @pytest.fixture
@@ -39,17 +39,19 @@ def settings(settings: Settings) -> Settings:
 
 
 def test_every_event_about_a_subscriber_is_reduced() -> None:
-    assert {get_resource_type(event) for event in WEBHOOK_EVENT_TYPES} - OTHERS == REDACTORS.keys()
+    assert {
+        get_resource_type(event) for event in WEBHOOK_EVENT_TYPES
+    } - EXCLUDED_SUBJECTS == REDACTORS.keys()
 
 
-async def listen(world: World, receiver: Receiver) -> None:
-    await endpoint(world.services, receiver.url)
+async def subscribe_to_events(world: Harness, receiver: WebhookReceiver) -> None:
+    await create_endpoint(world.services, receiver.url)
     async with world.services.database.transaction() as tx:
         ticket = await world.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await world.services.signals.wait_for_acks(ticket)
 
 
-async def deliver(world: World) -> None:
+async def deliver_all(world: Harness) -> None:
     work = WebhookWorker(world.services, EVENT_RECORD_LOADERS)
     while await world.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
@@ -59,7 +61,7 @@ async def deliver(world: World) -> None:
         await work.wait_until_idle()
 
 
-async def restrict(world: World, person: dict[str, Any], restricted: bool = True) -> None:
+async def set_restricted(world: Harness, person: dict[str, Any], restricted: bool = True) -> None:
     await world.services.database.execute(
         "UPDATE subscribers SET restricted = $2 WHERE phone_number = $1",
         person["phone_number"],
@@ -67,15 +69,15 @@ async def restrict(world: World, person: dict[str, Any], restricted: bool = True
     )
 
 
-async def live(world: World, person: dict[str, Any]) -> dict[str, Any]:
+async def cause_all_events(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
     """Cause every event there is about a subscriber; return what the responses of block were."""
     admin, service, about = (
-        await world.admin(),
-        world.service(),
+        await world.create_admin(),
+        world.get_service_auth(),
         f"Zebulonia {person['phone_number']}",
     )
-    card, shop = await new_card(world), await processor(world)
-    url, other = f"/api/v1/subscribers/{person['id']}", await world.subscriber(balance="50")
+    card, shop = await create_card(world), await create_processor(world)
+    url, other = f"/api/v1/subscribers/{person['id']}", await world.create_subscriber(balance="50")
 
     async def post(path: str, body: Any, auth: Any = admin) -> dict[str, Any]:
         answer = await world.client.post(f"/api/v1/{path}", json=body, auth=auth)
@@ -85,12 +87,12 @@ async def live(world: World, person: dict[str, Any]) -> dict[str, Any]:
 
     own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     await post("cards/link", own, service)
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "10")
-    await refund(world, paid, shop, "3")
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
+    await submit_refund(world, paid, shop, "3")
     send = {
         "request_id": "too much",
         "sender_id": person["id"],
-        "recipient_card_serial": await world.card(other["id"]),
+        "recipient_card_serial": await world.create_card(other["id"]),
         "amount": "45000",
         "pin": PIN,
         "memo": about,
@@ -110,30 +112,30 @@ async def live(world: World, person: dict[str, Any]) -> dict[str, Any]:
             "subscriber"
         ],
     }
-    body = {"document_type": "selfie", "image": PICTURE}
+    body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
     answer = await world.client.post(f"{url}/kyc-documents", json=body, auth=service)
     assert answer.status_code == 201, answer.text
     return blocked
 
 
-PICTURE = (
+IMAGE_DATA_URI = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptV"
     "AAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 )
 
 
-async def personal_values(world: World, person: dict[str, Any]) -> set[str]:
+async def list_personal_values(world: Harness, person: dict[str, Any]) -> set[str]:
     url = f"/api/v1/subscribers/{person['id']}"
-    record = (await world.client.get(url, auth=world.service())).json()
+    record = (await world.client.get(url, auth=world.get_service_auth())).json()
     names = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
     return {record[name] for name in names}
 
 
-def by_type(received: list[Received]) -> dict[str, dict[str, Any]]:
+def group_by_type(received: list[ReceivedWebhook]) -> dict[str, dict[str, Any]]:
     return {one.content["type"]: one.content["data"] for one in received}
 
 
-EXPECTED = {
+EXPECTED_EVENTS = {
     "subscriber.created",
     "subscriber.blocked",
     "subscriber.kyc_changed",
@@ -147,35 +149,35 @@ EXPECTED = {
 }
 
 
-async def while_restricted(world: World, person: dict[str, Any]) -> dict[str, Any]:
-    await restrict(world, person)
-    return await live(world, person)
+async def cause_events_while_restricted(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
+    await set_restricted(world, person)
+    return await cause_all_events(world, person)
 
 
-async def before_the_restriction(world: World, person: dict[str, Any]) -> dict[str, Any]:
+async def cause_events_before_restriction(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
     """All is stored, and nothing sent, when the restriction begins."""
-    await live(world, person)
-    await restrict(world, person)
+    await cause_all_events(world, person)
+    await set_restricted(world, person)
     return {}
 
 
-@pytest.mark.parametrize("order", [while_restricted, before_the_restriction])
+@pytest.mark.parametrize("order", [cause_events_while_restricted, cause_events_before_restriction])
 async def test_no_webhook_has_a_personal_value(
-    world: World,
-    receiver: Receiver,
-    order: Callable[[World, dict[str, Any]], Awaitable[dict[str, Any]]],
+    world: Harness,
+    receiver: WebhookReceiver,
+    order: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
 ) -> None:
-    await listen(world, receiver)
-    person = await world.subscriber(balance="734.19", **PROFILE)
+    await subscribe_to_events(world, receiver)
+    person = await world.create_subscriber(balance="734.19", **PROFILE)
     blocked = await order(world, person)
-    await deliver(world)
-    assert {one.content["type"] for one in receiver.received} == EXPECTED
-    values = await personal_values(world, person)
+    await deliver_all(world)
+    assert {one.content["type"] for one in receiver.received} == EXPECTED_EVENTS
+    values = await list_personal_values(world, person)
     about_person = [one for one in receiver.received if person["id"].encode() in one.body]
-    assert len(about_person) >= len(EXPECTED)
+    assert len(about_person) >= len(EXPECTED_EVENTS)
     for one in receiver.received:
         assert not [value for value in values if value.encode() in one.body], one.body
-    events = by_type(receiver.received)
+    events = group_by_type(receiver.received)
     for event, response in blocked.items():
         assert events[event] == response
     assert events["subscriber.blocked"].keys() == {"id", "status", "status_reason", "restricted"}
@@ -186,40 +188,40 @@ async def test_no_webhook_has_a_personal_value(
 
 
 async def test_a_redelivery_after_the_restriction_is_reduced(
-    world: World, receiver: Receiver
+    world: Harness, receiver: WebhookReceiver
 ) -> None:
-    await listen(world, receiver)
-    person = await world.subscriber(balance="734.19", **PROFILE)
-    await live(world, person)
-    await deliver(world)
-    values = await personal_values(world, person)
+    await subscribe_to_events(world, receiver)
+    person = await world.create_subscriber(balance="734.19", **PROFILE)
+    await cause_all_events(world, person)
+    await deliver_all(world)
+    values = await list_personal_values(world, person)
     assert any(b"Quartermain" in one.body for one in receiver.received)
     sent = len(receiver.received)
     for restricted in (True, False):
-        await restrict(world, person, restricted)
+        await set_restricted(world, person, restricted)
         receiver.received.clear()
         await world.services.database.execute(
             "UPDATE deliveries SET status = 'pending', next_attempt_at = $1, ended_at = NULL",
             world.services.clock(),
         )
-        await deliver(world)
+        await deliver_all(world)
         assert len(receiver.received) == sent
         told = [one for one in receiver.received if any(v.encode() in one.body for v in values)]
         assert bool(told) is not restricted
 
 
 async def test_a_message_to_the_other_side_names_a_restricted_subscriber_by_id(
-    world: World,
+    world: Harness,
 ) -> None:
-    person = await world.subscriber(balance="100", **PROFILE)
-    other = await world.subscriber(balance="100")
-    await restrict(world, person)
-    await move(world, chart.TRANSFER_P2P, person["id"], other["id"], "10")
-    await move(world, chart.TRANSFER_P2P, other["id"], person["id"], "5")
+    person = await world.create_subscriber(balance="100", **PROFILE)
+    other = await world.create_subscriber(balance="100")
+    await set_restricted(world, person)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, person["id"], other["id"], "10")
+    await submit_and_get_id(world, chart.TRANSFER_P2P, other["id"], person["id"], "5")
     await ReceiptWorker(world.services).enqueue_due()
     for template in ("money_received", "payment_made"):
-        ((_, name, _),) = await world.sent_to(other["phone_number"], template)
+        ((_, name, _),) = await world.list_pending_messages(other["phone_number"], template)
         assert name == person["id"]
         # What the restricted subscriber receives is about the other.
-        ((_, name, _),) = await world.sent_to(person["phone_number"], template)
+        ((_, name, _),) = await world.list_pending_messages(person["phone_number"], template)
         assert name == "Aminata K."

@@ -7,8 +7,9 @@ import httpx2
 import msgspec
 import pytest
 
-from notifications.receiver import Receiver
-from notifications.stage import ENDPOINTS, deliver, happen
+from harness import BearerAuth, Harness
+from notifications.builders import ENDPOINTS_URL, deliver_due, publish_event
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.gateway import EVENT_RECORD_LOADERS
@@ -16,32 +17,31 @@ from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.model import StatusReason
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 from tapgate.vault import VaultError
-from world import Bearer, World
 
 
-class Endpoints:
+class EndpointsDriver:
     """Calls the routes as an administrator."""
 
-    def __init__(self, world: World, admin: Bearer) -> None:
-        self.world, self.admin = world, admin
+    def __init__(self, world: Harness, admin: BearerAuth) -> None:
+        self.harness, self.admin = world, admin
         self.services: Services = world.services
 
     async def create(self, url: str, *events: str) -> str:
         body = {"url": url, "events": list(events or ("*",))}
-        answer = await self.world.client.post(ENDPOINTS, json=body, auth=self.admin)
+        answer = await self.harness.client.post(ENDPOINTS_URL, json=body, auth=self.admin)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
 
     async def get(self, id: str) -> dict[str, Any]:
-        answer = await self.world.client.get(f"{ENDPOINTS}/{id}", auth=self.admin)
+        answer = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}", auth=self.admin)
         found: dict[str, Any] = answer.json()
         return found
 
     async def put(self, id: str, **body: Any) -> httpx2.Response:
-        return await self.world.client.put(f"{ENDPOINTS}/{id}", json=body, auth=self.admin)
+        return await self.harness.client.put(f"{ENDPOINTS_URL}/{id}", json=body, auth=self.admin)
 
-    async def deliveries(self, id: str) -> list[dict[str, Any]]:
-        answer = await self.world.client.get(f"{ENDPOINTS}/{id}/deliveries", auth=self.admin)
+    async def list_deliveries(self, id: str) -> list[dict[str, Any]]:
+        answer = await self.harness.client.get(f"{ENDPOINTS_URL}/{id}/deliveries", auth=self.admin)
         listed: list[dict[str, Any]] = answer.json()["data"]
         return listed
 
@@ -53,8 +53,8 @@ class Endpoints:
 
 
 @pytest.fixture
-async def hooks(world: World) -> Endpoints:
-    return Endpoints(world, await world.admin("A"))
+async def hooks(world: Harness) -> EndpointsDriver:
+    return EndpointsDriver(world, await world.create_admin("A"))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def in_production(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_given_fields_are_changed_and_the_rest_is_kept(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     id = await hooks.create(f"{receiver.url}/old", "card.linked")
     before = await hooks.get(id)
@@ -73,13 +73,13 @@ async def test_given_fields_are_changed_and_the_rest_is_kept(
     assert moved.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
     changed = await hooks.put(id, events=["alert.created", "alert.created"])
     assert changed.json() == moved.json() | {"events": ["alert.created"]}
-    await happen(world.services, "card.linked")
-    await happen(world.services, "alert.created")
-    await deliver(world.services)
+    await publish_event(world.services, "card.linked")
+    await publish_event(world.services, "alert.created")
+    await deliver_due(world.services)
     assert [(one.path, one.content["type"]) for one in receiver.received] == [
         ("/new?password=hunter2", "alert.created")
     ]
-    first, second = await world.audit(id, "webhook_endpoint.updated")
+    first, second = await world.list_audit_entries(id, "webhook_endpoint.updated")
     assert first["changes"] == {"url": [f"{receiver.url}/old", f"{receiver.url}/new"]}
     assert second["changes"] == {"events": [["card.linked"], ["alert.created"]]}
     assert first["actor"]["id"] == hooks.admin.id
@@ -99,7 +99,7 @@ async def test_given_fields_are_changed_and_the_rest_is_kept(
     ],
 )
 async def test_invalid_values_are_refused_by_field(
-    hooks: Endpoints, body: dict[str, Any], code: str, field: str
+    hooks: EndpointsDriver, body: dict[str, Any], code: str, field: str
 ) -> None:
     id = await hooks.create("https://shop.example.com/hook")
     before = await hooks.get(id)
@@ -114,7 +114,7 @@ async def test_invalid_values_are_refused_by_field(
     "url", ["http://shop.example.com/", "https://127.0.0.1/", "https://[::1]/"]
 )
 async def test_in_production_a_new_url_must_be_public_too(
-    hooks: Endpoints, in_production: None, url: str
+    hooks: EndpointsDriver, in_production: None, url: str
 ) -> None:
     id = await hooks.create("https://93.184.215.14/hook")
     refused = await hooks.put(id, url=url)
@@ -123,103 +123,109 @@ async def test_in_production_a_new_url_must_be_public_too(
     assert (await hooks.put(id, url="https://93.184.215.15/hook")).status_code == 200
 
 
-async def test_unknown_and_deleted_endpoints_are_not_found(hooks: Endpoints) -> None:
+async def test_unknown_and_deleted_endpoints_are_not_found(hooks: EndpointsDriver) -> None:
     deleted = await hooks.create("https://shop.example.com")
-    client, admin = hooks.world.client, hooks.admin
-    await client.delete(f"{ENDPOINTS}/{deleted}", auth=admin)
+    client, admin = hooks.harness.client, hooks.admin
+    await client.delete(f"{ENDPOINTS_URL}/{deleted}", auth=admin)
     for id in (deleted, ids.encode(ids.WEBHOOK_ENDPOINT, 1), "whk_", "x"):
-        rotated = await client.post(f"{ENDPOINTS}/{id}/rotate-secret", auth=admin)
+        rotated = await client.post(f"{ENDPOINTS_URL}/{id}/rotate-secret", auth=admin)
         for answer in (rotated, await hooks.put(id, status="paused")):
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
     id = await hooks.create(receiver.url)
-    await happen(services)
+    await publish_event(services)
     paused = (await hooks.put(id, status="paused")).json()
     assert (paused["status"], paused["status_reason"]) == ("paused", StatusReason.PAUSED)
-    await happen(services)
-    person = await world.subscriber(balance="5.00")  # an event of the ledger
-    await world.give(person["id"], "1.00")
-    await world.client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
-    await deliver(services)
+    await publish_event(services)
+    person = await world.create_subscriber(balance="5.00")  # an event of the ledger
+    await world.deposit(person["id"], "1.00")
+    await world.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=hooks.admin)
+    await deliver_due(services)
     assert receiver.received == []
-    queued = await hooks.deliveries(id)
+    queued = await hooks.list_deliveries(id)
     assert {one["status"] for one in queued} == {"pending"}
     assert {one["attempts"] for one in queued} == {0}
     assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
     resumed = (await hooks.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
-    await deliver(services, EVENT_RECORD_LOADERS)
+    await deliver_due(services, EVENT_RECORD_LOADERS)
     assert {one.id for one in receiver.received} == {one["id"] for one in queued}
-    changes = [entry["changes"] for entry in await world.audit(id, "webhook_endpoint.updated")]
+    changes = [
+        entry["changes"] for entry in await world.list_audit_entries(id, "webhook_endpoint.updated")
+    ]
     assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
 
 
 async def test_a_redelivery_waits_while_the_endpoint_is_paused(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     id = await hooks.create(receiver.url)
-    await happen(world.services)
-    await deliver(world.services)
-    (delivery,) = await hooks.deliveries(id)
+    await publish_event(world.services)
+    await deliver_due(world.services)
+    (delivery,) = await hooks.list_deliveries(id)
     await hooks.put(id, status="paused")
-    path = f"{ENDPOINTS}/{id}/deliveries/{delivery['id']}/redeliver"
+    path = f"{ENDPOINTS_URL}/{id}/deliveries/{delivery['id']}/redeliver"
     assert (await world.client.post(path, auth=hooks.admin)).json()["status"] == "pending"
-    await deliver(world.services)
+    await deliver_due(world.services)
     assert len(receiver.received) == 1
     await hooks.put(id, status="active")
-    await deliver(world.services)
+    await deliver_due(world.services)
     assert [one.id for one in receiver.received] == [delivery["id"]] * 2
 
 
 async def test_a_410_disables_the_endpoint_until_it_is_reopened(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
     id = await hooks.create(f"{receiver.url}/hook?password=hunter2", "*")
     for _ in range(3):
-        await happen(services)
+        await publish_event(services)
     await services.database.execute(
         "UPDATE deliveries SET next_attempt_at = $1 WHERE id <> (SELECT min(id) FROM deliveries)",
         services.clock().replace(year=2999),
     )
-    receiver.status(410)
-    await deliver(services)
+    receiver.enqueue_statuses(410)
+    await deliver_due(services)
     disabled = await hooks.get(id)
     assert (disabled["status"], disabled["status_reason"]) == ("disabled", StatusReason.GONE)
-    *stopped, gone = await hooks.deliveries(id)
+    *stopped, gone = await hooks.list_deliveries(id)
     assert (gone["status"], gone["attempts"], gone["last_status"]) == ("failed", 1, 410)
-    await happen(services)  # not queued
+    await publish_event(services)  # not queued
     await hooks.make_all_due()
-    await deliver(services)
+    await deliver_due(services)
     assert len(receiver.received) == 1
-    assert [one["status"] for one in await hooks.deliveries(id)] == ["pending", "pending", "failed"]
-    (entry,) = await world.audit(id, "webhook_endpoint.disabled")
+    assert [one["status"] for one in await hooks.list_deliveries(id)] == [
+        "pending",
+        "pending",
+        "failed",
+    ]
+    (entry,) = await world.list_audit_entries(id, "webhook_endpoint.disabled")
     assert (entry["actor"]["type"], entry["reason"]) == ("system", StatusReason.GONE)
     assert entry["changes"] == {"status": ["active", "disabled"]}
 
     assert (await hooks.put(id, status="active")).json()["status"] == "active"
-    await happen(services)
-    await deliver(services)
+    await publish_event(services)
+    await deliver_due(services)
     arrived = {one.id for one in receiver.received[1:]}
     assert arrived > {one["id"] for one in stopped} and len(arrived) == 3
 
 
 async def test_a_disabled_endpoint_is_announced_to_others_without_its_url(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
     gone = await hooks.create(f"{receiver.url}/gone?password=hunter2", "card.linked", "*")
     await hooks.create(f"{receiver.url}/watch", "webhook_endpoint.disabled")
     await hooks.create(f"{receiver.url}/cards", "card.blocked")
-    receiver.status(410)
-    await happen(services)
-    await deliver(services)
-    await deliver(services)
+    receiver.enqueue_statuses(410)
+    await publish_event(services)
+    await deliver_due(services)
+    await deliver_due(services)
     told = receiver.received[1:]
     assert [(one.path, one.content["type"]) for one in told] == [
         ("/watch", "webhook_endpoint.disabled")
@@ -229,60 +235,62 @@ async def test_a_disabled_endpoint_is_announced_to_others_without_its_url(
     assert told[0].content["data"] == {name: record[name] for name in announced}
 
 
-async def test_a_disabled_endpoint_costs_the_ledger_nothing(hooks: Endpoints, world: World) -> None:
+async def test_a_disabled_endpoint_costs_the_ledger_nothing(
+    hooks: EndpointsDriver, world: Harness
+) -> None:
     """Its subscription ends with the response that reports it, and begins with the reopening."""
     services = world.services
-    person = await world.subscriber(balance="5.00")
+    person = await world.create_subscriber(balance="5.00")
     id = await hooks.create("http://127.0.0.1:9/", "transaction.completed")
     await services.database.execute("UPDATE webhook_endpoints SET status = 'disabled'")
-    await world.give(person["id"], "1.00")
+    await world.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
     await hooks.put(id, status="active")
-    await world.give(person["id"], "1.00")
+    await world.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
     await hooks.put(id, events=["card.linked"])
-    await world.give(person["id"], "1.00")
+    await world.deposit(person["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
 async def test_five_days_of_failures_disable_the_endpoint(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
     id = await hooks.create(receiver.url)
-    receiver.status(*[500] * 50)
+    receiver.enqueue_statuses(*[500] * 50)
     for day in range(6):
-        await happen(services)
-        await deliver(services)
+        await publish_event(services)
+        await deliver_due(services)
         status = (await hooks.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
-        world.forward(days=1)
+        world.advance_clock(days=1)
     assert (await hooks.get(id))["status_reason"] == StatusReason.FAILING
     sent = len(receiver.received)
     await hooks.make_all_due()
-    await deliver(services)
+    await deliver_due(services)
     assert len(receiver.received) == sent
-    assert len(await world.audit(id, "webhook_endpoint.disabled")) == 1
+    assert len(await world.list_audit_entries(id, "webhook_endpoint.disabled")) == 1
 
 
 @pytest.mark.parametrize("way", ["success", "url", "pause"])
 async def test_five_days_count_from_the_last_success_or_change(
-    hooks: Endpoints, world: World, receiver: Receiver, way: str
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver, way: str
 ) -> None:
     services = world.services
     id = await hooks.create(receiver.url)
 
     async def attempt(status: int) -> None:
-        receiver.status(status)
-        await happen(services)
+        receiver.enqueue_statuses(status)
+        await publish_event(services)
         await services.database.execute(
             "UPDATE deliveries SET next_attempt_at = $1 WHERE attempts > 0 AND status = 'pending'",
             services.clock().replace(year=2999),
         )
-        await deliver(services)
+        await deliver_due(services)
 
     await attempt(500)
-    world.forward(days=4)
+    world.advance_clock(days=4)
     if way == "success":
         await attempt(200)
     elif way == "url":
@@ -290,33 +298,33 @@ async def test_five_days_count_from_the_last_success_or_change(
     else:
         await hooks.put(id, status="paused")
         await hooks.put(id, status="active")
-    world.forward(days=2)
+    world.advance_clock(days=2)
     await attempt(500)
     assert (await hooks.get(id))["status"] == "active"
     for _ in range(5):
-        world.forward(days=1)
+        world.advance_clock(days=1)
         await attempt(500)
     assert (await hooks.get(id))["status"] == "disabled"
 
 
 async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
     id = await hooks.create(receiver.url)
-    receiver.status(*[500] * 50)
-    await happen(services)
+    receiver.enqueue_statuses(*[500] * 50)
+    await publish_event(services)
     for _ in range(len(model.RETRY_DELAYS_SECONDS) + 1):
         await hooks.make_all_due()
-        await deliver(services)
-    assert [one["status"] for one in await hooks.deliveries(id)] == ["failed"]
-    world.forward(days=7)
+        await deliver_due(services)
+    assert [one["status"] for one in await hooks.list_deliveries(id)] == ["failed"]
+    world.advance_clock(days=7)
     for day in range(6):
-        await happen(services)
-        await deliver(services)
+        await publish_event(services)
+        await deliver_due(services)
         status = (await hooks.get(id))["status"]
         assert status == ("disabled" if day == 5 else "active"), day
-        world.forward(days=1)
+        world.advance_clock(days=1)
 
 
 def test_retries_of_one_delivery_are_continuous_failure() -> None:
@@ -325,34 +333,37 @@ def test_retries_of_one_delivery_are_continuous_failure() -> None:
 
 
 async def test_responses_about_a_restricted_subscriber_are_hidden(
-    hooks: Endpoints, world: World, receiver: Receiver
+    hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services, client = world.services, world.client
     id = await hooks.create(receiver.url)
-    person = await world.subscriber()
-    await world.give(person["id"], "1.00")
-    await client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
-    await deliver(services, EVENT_RECORD_LOADERS)
+    person = await world.create_subscriber()
+    await world.deposit(person["id"], "1.00")
+    await client.post(f"{ENDPOINTS_URL}/{id}/test", auth=hooks.admin)
+    await deliver_due(services, EVENT_RECORD_LOADERS)
     await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
-    shown = await hooks.deliveries(id)
+    shown = await hooks.list_deliveries(id)
     events = {"subscriber.created", "transaction.completed", "webhook.test"}
     assert {one["event"] for one in shown} == events
     assert {one["response"] for one in shown} == {"Hello Aminata"}
     await services.database.execute("UPDATE subscribers SET restricted = true")
-    hidden = await hooks.deliveries(id)
+    hidden = await hooks.list_deliveries(id)
     assert {one["event"] for one in hidden if one["response"]} == {"webhook.test"}
-    path = f"{ENDPOINTS}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
+    path = f"{ENDPOINTS_URL}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
     answer = await client.post(path, auth=hooks.admin)
     assert (answer.status_code, answer.json()["response"]) == (200, None)
     url = f"/api/v1/subscribers/{person['id']}/restricted-access"
     await client.post(url, auth=hooks.admin)
-    code = await world.code_sent_to(person["phone_number"])
+    code = await world.get_pending_code(person["phone_number"])
     await client.post(f"{url}/verify", json={"otp": code}, auth=hooks.admin)
-    assert {one["response"] for one in await hooks.deliveries(id)} == {"Hello Aminata"}
+    assert {one["response"] for one in await hooks.list_deliveries(id)} == {"Hello Aminata"}
 
 
 async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
-    hooks: Endpoints, world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    hooks: EndpointsDriver,
+    world: Harness,
+    receiver: WebhookReceiver,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     services = world.services
     id = await hooks.create(receiver.url)
@@ -361,11 +372,11 @@ async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
         raise VaultError
 
     monkeypatch.setattr(type(services.vault), "open", sealed_with_another_key)
-    await happen(services)
+    await publish_event(services)
     for _ in range(3):
         await hooks.make_all_due()
-        await deliver(services)
-        world.forward(days=5)
+        await deliver_due(services)
+        world.advance_clock(days=5)
     assert (await hooks.get(id))["status"] == "active"
     assert await services.database.fetchval("SELECT failing_since FROM webhook_endpoints") is None
 

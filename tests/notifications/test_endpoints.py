@@ -9,50 +9,52 @@ import httpx2
 import msgspec
 import pytest
 
-from notifications.receiver import Receiver
-from notifications.stage import deliver, happen
+from harness import BearerAuth, Harness
+from notifications.builders import deliver_due, publish_event
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.worker import WebhookWorker
-from world import Bearer, World
 
-PATH = "/api/v1/admin/webhook-endpoints"
-UNKNOWN = ids.encode(ids.WEBHOOK_ENDPOINT, 1)
-UNKNOWN_DELIVERY = ids.encode(ids.DELIVERY, 2**62)
+ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
+UNKNOWN_ENDPOINT_ID = ids.encode(ids.WEBHOOK_ENDPOINT, 1)
+UNKNOWN_DELIVERY_ID = ids.encode(ids.DELIVERY, 2**62)
 
 
 @pytest.fixture
-async def admin(world: World) -> Bearer:
-    return await world.admin("A")
+async def admin(world: Harness) -> BearerAuth:
+    return await world.create_admin("A")
 
 
-async def create(
+async def create_endpoint(
     client: httpx2.AsyncClient,
-    admin: Bearer,
+    admin: BearerAuth,
     url: str = "https://shop.example.com/hook",
     events: tuple[str, ...] = ("*",),
 ) -> dict[str, Any]:
-    answer = await client.post(PATH, json={"url": url, "events": events}, auth=admin)
+    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": events}, auth=admin)
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
 
 
-def without_secret(created: dict[str, Any]) -> dict[str, Any]:
+def drop_secret(created: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in created.items() if name != "secret"}
 
 
-def in_production(services: Services) -> None:
+def use_production_settings(services: Services) -> None:
     services.settings = msgspec.structs.replace(services.settings, environment="production")
 
 
 async def test_the_secret_is_shown_once_and_kept_sealed(
-    client: httpx2.AsyncClient, world: World, admin: Bearer
+    client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
 ) -> None:
-    created = await create(client, admin, events=("card.linked", "alert.created", "card.linked"))
+    created = await create_endpoint(
+        client, admin, events=("card.linked", "alert.created", "card.linked")
+    )
     assert created.keys() == {
         "id", "url", "events", "status", "status_reason", "status_changed_at", "secret"
     }  # fmt: skip
@@ -61,29 +63,29 @@ async def test_the_secret_is_shown_once_and_kept_sealed(
     assert created["id"].startswith("whk_")
     prefix, _, encoded = created["secret"].partition("_")
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
-    listed = (await client.get(PATH, auth=admin)).json()
-    assert listed["data"] == [without_secret(created)]
+    listed = (await client.get(ENDPOINTS_URL, auth=admin)).json()
+    assert listed["data"] == [drop_secret(created)]
     stored = await world.services.database.fetch(
         "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
     )
     assert created["secret"] not in str(stored)
     assert encoded.encode().hex() not in str(stored)
-    other = await create(client, admin)
+    other = await create_endpoint(client, admin)
     assert other["secret"] != created["secret"]
 
 
 async def test_create_and_delete_are_in_the_audit_log_without_secrets(
-    client: httpx2.AsyncClient, world: World, admin: Bearer
+    client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
 ) -> None:
-    created = await create(client, admin, "https://shop.example.com/hook?password=hunter2")
-    await client.delete(f"{PATH}/{created['id']}", auth=admin)
-    (made,) = await world.audit(created["id"], "webhook_endpoint.created")
+    created = await create_endpoint(client, admin, "https://shop.example.com/hook?password=hunter2")
+    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    (made,) = await world.list_audit_entries(created["id"], "webhook_endpoint.created")
     assert made["actor"]["id"] == admin.id
     assert made["changes"] == {
         "url": [None, "https://shop.example.com/hook"],
         "events": [None, ["*"]],
     }
-    (gone,) = await world.audit(created["id"], "webhook_endpoint.deleted")
+    (gone,) = await world.list_audit_entries(created["id"], "webhook_endpoint.deleted")
     assert gone["changes"]["events"] == [["*"], None]
     logged = await world.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
     assert created["secret"] not in str(logged)
@@ -92,10 +94,10 @@ async def test_create_and_delete_are_in_the_audit_log_without_secrets(
 
 @pytest.mark.parametrize("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
 async def test_events_are_known_ones_and_not_none(
-    client: httpx2.AsyncClient, admin: Bearer, events: list[str]
+    client: httpx2.AsyncClient, admin: BearerAuth, events: list[str]
 ) -> None:
     body = {"url": "https://shop.example.com", "events": events}
-    answer = await client.post(PATH, json=body, auth=admin)
+    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     (field,) = answer.json()["details"]["fields"]
     assert field.startswith("events")
@@ -103,9 +105,9 @@ async def test_events_are_known_ones_and_not_none(
 
 @pytest.mark.parametrize("body", [{}, {"url": "https://a.example"}, {"url": 1, "events": ["*"]}])
 async def test_what_is_missing_or_of_another_type_is_a_bad_request(
-    client: httpx2.AsyncClient, admin: Bearer, body: dict[str, Any]
+    client: httpx2.AsyncClient, admin: BearerAuth, body: dict[str, Any]
 ) -> None:
-    answer = await client.post(PATH, json=body, auth=admin)
+    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
@@ -124,9 +126,9 @@ def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
     ],
 )
 async def test_outside_production_local_addresses_will_do(
-    client: httpx2.AsyncClient, admin: Bearer, url: str
+    client: httpx2.AsyncClient, admin: BearerAuth, url: str
 ) -> None:
-    assert (await create(client, admin, url))["url"] == url
+    assert (await create_endpoint(client, admin, url))["url"] == url
 
 
 @pytest.mark.parametrize(
@@ -157,61 +159,65 @@ async def test_outside_production_local_addresses_will_do(
 async def test_in_production_only_https_to_the_public_will_do(
     client: httpx2.AsyncClient,
     services: Services,
-    admin: Bearer,
+    admin: BearerAuth,
     url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Who does not know in time where a name leads takes it.
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
-    in_production(services)
-    answer = await client.post(PATH, json={"url": url, "events": ["*"]}, auth=admin)
+    use_production_settings(services)
+    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert answer.json()["details"]["fields"].keys() == {"url"}
 
 
 @pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])
 async def test_in_production_a_name_that_is_not_known_yet_will_do(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer, url: str
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth, url: str
 ) -> None:
-    in_production(services)
-    assert (await create(client, admin, url))["url"] == url
+    use_production_settings(services)
+    assert (await create_endpoint(client, admin, url))["url"] == url
 
 
 async def test_deleted_and_unknown_endpoints_are_not_found(
-    client: httpx2.AsyncClient, admin: Bearer
+    client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
-    deleted = (await create(client, admin))["id"]
-    answer = await client.delete(f"{PATH}/{deleted}", auth=admin)
+    deleted = (await create_endpoint(client, admin))["id"]
+    answer = await client.delete(f"{ENDPOINTS_URL}/{deleted}", auth=admin)
     assert (answer.status_code, answer.content) == (204, b"")
-    for endpoint_id in (deleted, UNKNOWN, "whk_", "1"):
+    for endpoint_id in (deleted, UNKNOWN_ENDPOINT_ID, "whk_", "1"):
         for method, path in (
-            ("DELETE", f"{PATH}/{endpoint_id}"),
-            ("GET", f"{PATH}/{endpoint_id}/deliveries"),
-            ("POST", f"{PATH}/{endpoint_id}/deliveries/{UNKNOWN_DELIVERY}/redeliver"),
+            ("DELETE", f"{ENDPOINTS_URL}/{endpoint_id}"),
+            ("GET", f"{ENDPOINTS_URL}/{endpoint_id}/deliveries"),
+            ("POST", f"{ENDPOINTS_URL}/{endpoint_id}/deliveries/{UNKNOWN_DELIVERY_ID}/redeliver"),
         ):
             answer = await client.request(method, path, auth=admin)
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
-    assert (await client.get(PATH, auth=admin)).json()["data"] == []
+    assert (await client.get(ENDPOINTS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_two_deletions_at_once_delete_once(client: httpx2.AsyncClient, admin: Bearer) -> None:
-    path = f"{PATH}/{(await create(client, admin))['id']}"
+async def test_two_deletions_at_once_delete_once(
+    client: httpx2.AsyncClient, admin: BearerAuth
+) -> None:
+    path = f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin))['id']}"
     answers = await asyncio.gather(*(client.delete(path, auth=admin) for _ in range(4)))
     assert sorted(answer.status_code for answer in answers) == [204, 404, 404, 404]
 
 
 async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    made = [(await create(client, admin))["id"] for _ in range(3)]
-    first = (await client.get(f"{PATH}?limit=2", auth=admin)).json()
+    made = [(await create_endpoint(client, admin))["id"] for _ in range(3)]
+    first = (await client.get(f"{ENDPOINTS_URL}?limit=2", auth=admin)).json()
     assert [one["id"] for one in first["data"]] == [made[2], made[1]]
-    rest = (await client.get(f"{PATH}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
+    rest = (
+        await client.get(f"{ENDPOINTS_URL}?limit=2&cursor={first['next_cursor']}", auth=admin)
+    ).json()
     assert ([one["id"] for one in rest["data"]], rest["has_more"]) == ([made[0]], False)
 
     for _ in range(3):
-        await happen(services)
-    path = f"{PATH}/{made[0]}/deliveries"
+        await publish_event(services)
+    path = f"{ENDPOINTS_URL}/{made[0]}/deliveries"
     everything = (await client.get(path, auth=admin)).json()
     shown = [one["id"] for one in everything["data"]]
     assert (len(shown), shown) == (3, sorted(shown, reverse=True))
@@ -222,10 +228,12 @@ async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
 
 
 async def test_a_delivery_shows_what_came_of_it(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    path = f"{PATH}/{(await create(client, admin, receiver.url))['id']}/deliveries"
-    await happen(services)
+    path = (
+        f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin, receiver.url))['id']}/deliveries"
+    )
+    await publish_event(services)
     (before,) = (await client.get(path, auth=admin)).json()["data"]
     assert before == {
         "id": before["id"],
@@ -238,7 +246,7 @@ async def test_a_delivery_shows_what_came_of_it(
         "created_at": before["created_at"],
     }
     assert before["id"].startswith("dlv_")
-    await deliver(services)
+    await deliver_due(services)
     (after,) = (await client.get(path, auth=admin)).json()["data"]
     duration = after["duration_ms"]
     assert isinstance(duration, int) and duration >= 0
@@ -250,42 +258,44 @@ async def test_a_delivery_shows_what_came_of_it(
 async def test_redelivering_sends_the_same_again_at_once(
     client: httpx2.AsyncClient,
     services: Services,
-    world: World,
-    admin: Bearer,
-    receiver: Receiver,
+    world: Harness,
+    admin: BearerAuth,
+    receiver: WebhookReceiver,
 ) -> None:
-    created = await create(client, admin, receiver.url)
-    path = f"{PATH}/{created['id']}/deliveries"
-    await happen(services)
-    await deliver(services)
+    created = await create_endpoint(client, admin, receiver.url)
+    path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
+    await publish_event(services)
+    await deliver_due(services)
     (delivered,) = (await client.get(path, auth=admin)).json()["data"]
     answer = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
     assert answer.status_code == 200
     assert answer.json() == delivered | {"status": "pending"}
-    await deliver(services)
+    await deliver_due(services)
     first, second = receiver.received
     assert (first.id, first.body) == (second.id, second.body)
     assert second.is_signed_with(created["secret"])
     (again,) = (await client.get(path, auth=admin)).json()["data"]
     assert (again["status"], again["attempts"]) == ("delivered", 2)
-    (entry,) = await world.audit(delivered["id"], "webhook_delivery.redelivered")
+    (entry,) = await world.list_audit_entries(delivered["id"], "webhook_delivery.redelivered")
     assert entry["changes"] == {"status": ["delivered", "pending"]}
 
 
 async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    path = f"{PATH}/{(await create(client, admin, receiver.url))['id']}/deliveries"
-    await happen(services)
+    path = (
+        f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin, receiver.url))['id']}/deliveries"
+    )
+    await publish_event(services)
     await services.database.execute(
         """UPDATE deliveries SET status = 'failed', attempts = 10, next_attempt_at = NULL,
                                  ended_at = now()"""
     )
     (failed,) = (await client.get(path, auth=admin)).json()["data"]
-    receiver.status(500)
+    receiver.enqueue_statuses(500)
     await client.post(f"{path}/{failed['id']}/redeliver", auth=admin)
     before = services.clock()
-    await deliver(services)
+    await deliver_due(services)
     after = services.clock()
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
@@ -295,45 +305,53 @@ async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
 
 
 async def test_asking_again_is_not_undone_by_the_attempt_under_way(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    path = f"{PATH}/{(await create(client, admin, f'{receiver.url}/slow'))['id']}/deliveries"
-    await happen(services)
-    receiver.status(500)
+    created = await create_endpoint(client, admin, f"{receiver.url}/slow")
+    path = f"{ENDPOINTS_URL}/{created['id']}/deliveries"
+    await publish_event(services)
+    receiver.enqueue_statuses(500)
     work = WebhookWorker(services, {})
     await work.start_due_attempts()
     while not receiver.received:
         await asyncio.sleep(0.01)
     (pending,) = (await client.get(path, auth=admin)).json()["data"]
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
-    receiver.hurry.set()
+    receiver.release_slow.set()
     await work.wait_until_idle()
-    await deliver(services)
+    await deliver_due(services)
     assert len(receiver.received) == 2
     (again,) = (await client.get(path, auth=admin)).json()["data"]
     assert again["status"] == "delivered"
 
 
 async def test_a_delivery_belongs_to_its_endpoint(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    one, other = (await create(client, admin))["id"], (await create(client, admin))["id"]
-    await happen(services)
-    (delivery,) = (await client.get(f"{PATH}/{one}/deliveries", auth=admin)).json()["data"]
-    for endpoint_id, delivery_id in ((other, delivery["id"]), (one, UNKNOWN_DELIVERY), (one, "x")):
+    one, other = (
+        (await create_endpoint(client, admin))["id"],
+        (await create_endpoint(client, admin))["id"],
+    )
+    await publish_event(services)
+    (delivery,) = (await client.get(f"{ENDPOINTS_URL}/{one}/deliveries", auth=admin)).json()["data"]
+    for endpoint_id, delivery_id in (
+        (other, delivery["id"]),
+        (one, UNKNOWN_DELIVERY_ID),
+        (one, "x"),
+    ):
         answer = await client.post(
-            f"{PATH}/{endpoint_id}/deliveries/{delivery_id}/redeliver", auth=admin
+            f"{ENDPOINTS_URL}/{endpoint_id}/deliveries/{delivery_id}/redeliver", auth=admin
         )
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_deleting_an_endpoint_ends_what_waits_for_it(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
-    kept = await create(client, admin, f"{receiver.url}/kept")
-    gone = await create(client, admin, f"{receiver.url}/gone")
-    await happen(services)
-    await client.delete(f"{PATH}/{gone['id']}", auth=admin)
+    kept = await create_endpoint(client, admin, f"{receiver.url}/kept")
+    gone = await create_endpoint(client, admin, f"{receiver.url}/gone")
+    await publish_event(services)
+    await client.delete(f"{ENDPOINTS_URL}/{gone['id']}", auth=admin)
     states = await services.database.fetch(
         "SELECT endpoint_id, status FROM deliveries ORDER BY endpoint_id"
     )
@@ -341,39 +359,45 @@ async def test_deleting_an_endpoint_ends_what_waits_for_it(
         (kept["id"], "pending"),
         (gone["id"], "failed"),
     ]
-    await happen(services)
-    await deliver(services)
+    await publish_event(services)
+    await deliver_due(services)
     assert {one.path for one in receiver.received} == {"/kept"}
 
 
 async def test_what_happens_after_the_answer_is_told_and_after_the_deletion_is_not(
-    client: httpx2.AsyncClient, services: Services, world: World, admin: Bearer
+    client: httpx2.AsyncClient, services: Services, world: Harness, admin: BearerAuth
 ) -> None:
-    subscriber = await world.subscriber(balance="5.00")
-    created = await create(client, admin, events=("transaction.completed",))
-    await world.give(subscriber["id"], "1.00")
-    await client.delete(f"{PATH}/{created['id']}", auth=admin)
-    await world.give(subscriber["id"], "1.00")
+    subscriber = await world.create_subscriber(balance="5.00")
+    created = await create_endpoint(client, admin, events=("transaction.completed",))
+    await world.deposit(subscriber["id"], "1.00")
+    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    await world.deposit(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
-async def test_one_can_be_got_without_its_secret(client: httpx2.AsyncClient, admin: Bearer) -> None:
-    created = await create(client, admin, events=("card.linked",))
-    await create(client, admin)
-    found = await client.get(f"{PATH}/{created['id']}", auth=admin)
-    assert (found.status_code, found.json()) == (200, without_secret(created))
-    await client.delete(f"{PATH}/{created['id']}", auth=admin)
-    for name in (created["id"], UNKNOWN, "x", "whk_x"):
-        gone = await client.get(f"{PATH}/{name}", auth=admin)
+async def test_one_can_be_got_without_its_secret(
+    client: httpx2.AsyncClient, admin: BearerAuth
+) -> None:
+    created = await create_endpoint(client, admin, events=("card.linked",))
+    await create_endpoint(client, admin)
+    found = await client.get(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    assert (found.status_code, found.json()) == (200, drop_secret(created))
+    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    for name in (created["id"], UNKNOWN_ENDPOINT_ID, "x", "whk_x"):
+        gone = await client.get(f"{ENDPOINTS_URL}/{name}", auth=admin)
         assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
 
 
 async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
-    client: httpx2.AsyncClient, services: Services, world: World, admin: Bearer, receiver: Receiver
+    client: httpx2.AsyncClient,
+    services: Services,
+    world: Harness,
+    admin: BearerAuth,
+    receiver: WebhookReceiver,
 ) -> None:
-    other = await create(client, admin, receiver.url, events=("*",))
-    tested = await create(client, admin, receiver.url, events=("card.linked",))
-    url = f"{PATH}/{tested['id']}"
+    other = await create_endpoint(client, admin, receiver.url, events=("*",))
+    tested = await create_endpoint(client, admin, receiver.url, events=("card.linked",))
+    url = f"{ENDPOINTS_URL}/{tested['id']}"
     answer = await client.post(f"{url}/test", auth=admin)
     assert answer.status_code == 201
     delivery = answer.json()
@@ -388,10 +412,10 @@ async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
         "response": None,
         "created_at": created_at,
     }
-    receiver.status(500)
-    await deliver(services)
-    world.forward(minutes=1)
-    await deliver(services)
+    receiver.enqueue_statuses(500)
+    await deliver_due(services)
+    world.advance_clock(minutes=1)
+    await deliver_due(services)
     first, second = receiver.received
     assert first.body == second.body
     assert second.id == delivery["id"] and second.is_signed_with(tested["secret"])
@@ -403,27 +427,29 @@ async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
     listed = (await client.get(f"{url}/deliveries", auth=admin)).json()["data"]
     (after,) = listed
     assert (after["status"], after["attempts"], after["last_status"]) == ("delivered", 2, 204)
-    assert (await client.get(f"{PATH}/{other['id']}/deliveries", auth=admin)).json()["data"] == []
-    (entry,) = await world.audit(tested["id"], "webhook_endpoint.tested")
+    assert (await client.get(f"{ENDPOINTS_URL}/{other['id']}/deliveries", auth=admin)).json()[
+        "data"
+    ] == []
+    (entry,) = await world.list_audit_entries(tested["id"], "webhook_endpoint.tested")
     assert entry["actor"]["id"] == admin.id
     again = await client.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)
     assert again.json()["status"] == "pending"
 
 
 async def test_nothing_is_sent_to_who_is_not_there(
-    client: httpx2.AsyncClient, services: Services, admin: Bearer
+    client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
-    created = await create(client, admin)
-    await client.delete(f"{PATH}/{created['id']}", auth=admin)
-    for name in (created["id"], UNKNOWN, "x"):
-        answer = await client.post(f"{PATH}/{name}/test", auth=admin)
+    created = await create_endpoint(client, admin)
+    await client.delete(f"{ENDPOINTS_URL}/{created['id']}", auth=admin)
+    for name in (created["id"], UNKNOWN_ENDPOINT_ID, "x"):
+        answer = await client.post(f"{ENDPOINTS_URL}/{name}/test", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
 
 
 async def test_nobody_can_ask_to_be_told_of_tests(
-    client: httpx2.AsyncClient, admin: Bearer
+    client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     body = {"url": "https://shop.example.com", "events": ["webhook.test"]}
-    answer = await client.post(PATH, json=body, auth=admin)
+    answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from notifications.messenger import Messenger
+from notifications.fake_messenger import FakeMessenger
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.notifications import messages
@@ -24,31 +24,31 @@ CODE = "402917402917402917"
 SECRET = "what the gateway signs with"
 
 
-class SetClock:
+class FakeClock:
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         return self.now
 
-    def forward(self, **time: float) -> None:
+    def advance(self, **time: float) -> None:
         self.now += timedelta(**time)
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-async def messenger() -> AsyncIterator[Messenger]:
-    messenger = Messenger(SECRET)
-    async with messenger.listening():
+async def messenger() -> AsyncIterator[FakeMessenger]:
+    messenger = FakeMessenger(SECRET)
+    async with messenger.listen():
         yield messenger
 
 
 @pytest.fixture
-def gateway(services: Services, messenger: Messenger, clock: SetClock) -> Services:
+def gateway(services: Services, messenger: FakeMessenger, clock: FakeClock) -> Services:
     """A gateway that knows the messenger and goes by the test's clock."""
     settings = msgspec.structs.replace(
         services.settings, messenger_url=messenger.url, service_secrets={"gateway": SECRET}
@@ -62,7 +62,7 @@ async def http() -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-async def _send(gateway: Services, to: str = PHONE) -> None:
+async def _enqueue_message(gateway: Services, to: str = PHONE) -> None:
     async with gateway.database.transaction() as tx:
         await enqueue_message(
             tx,
@@ -74,17 +74,17 @@ async def _send(gateway: Services, to: str = PHONE) -> None:
         )
 
 
-async def _only_message(gateway: Services) -> asyncpg.Record:
+async def _get_only_message(gateway: Services) -> asyncpg.Record:
     (row,) = await gateway.database.fetch("SELECT * FROM messages")
     return row
 
 
 async def test_a_message_is_delivered_signed_and_then_forgotten(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
-    await _send(gateway)
+    await _enqueue_message(gateway)
     await MessageSender(gateway).send_due(http)
-    row = await _only_message(gateway)
+    row = await _get_only_message(gateway)
     assert messenger.received == [
         {
             "id": ids.encode(ids.MESSAGE, row["id"]),
@@ -110,8 +110,8 @@ async def test_a_message_is_there_only_if_what_it_tells_is(gateway: Services) ->
 
 
 async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Services) -> None:
-    await _send(gateway)
-    await _send(gateway, to="+23276000000")
+    await _enqueue_message(gateway)
+    await _enqueue_message(gateway, to="+23276000000")
     stored = await gateway.database.fetch("SELECT messages::text, parameters FROM messages")
     assert CODE not in str(stored)
     (waiting,) = await list_pending(gateway.database, gateway.vault, PHONE)
@@ -121,18 +121,18 @@ async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Service
 
 
 async def test_a_failed_try_is_repeated_later_under_the_same_id(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [500, 429]
-    await _send(gateway)
+    await _enqueue_message(gateway)
     courier = MessageSender(gateway)
     pauses = []
     for _ in range(3):
         await courier.send_due(http)
         await courier.send_due(http)
-        row = await _only_message(gateway)
+        row = await _get_only_message(gateway)
         pauses.append((row["next_attempt_at"] - clock()).total_seconds())
-        clock.forward(seconds=pauses[-1])
+        clock.advance(seconds=pauses[-1])
     assert row["status"] == "delivered"
     assert row["attempts"] == 3
     assert len({message["id"] for message in messenger.received}) == 1
@@ -148,14 +148,14 @@ async def test_pauses_grow_to_about_a_minute_and_differ() -> None:
 
 
 async def test_a_message_whose_time_is_over_is_given_up_and_forgotten(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [503]
-    await _send(gateway)
+    await _enqueue_message(gateway)
     await MessageSender(gateway).send_due(http)
-    clock.forward(minutes=5)
+    clock.advance(minutes=5)
     await MessageSender(gateway).send_due(http)
-    row = await _only_message(gateway)
+    row = await _get_only_message(gateway)
     assert (row["status"], row["parameters"]) == ("expired", None)
     assert len(messenger.received) == 1
     assert await list_pending(gateway.database, gateway.vault, PHONE) == []
@@ -166,10 +166,10 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
     gateway = dataclasses.replace(gateway, settings=settings)
-    await _send(gateway)
+    await _enqueue_message(gateway)
     with capture_logs() as lines:
         await MessageSender(gateway).send_due(http)
-    row = await _only_message(gateway)
+    row = await _get_only_message(gateway)
     assert (row["status"], row["attempts"]) == ("pending", 1)
     assert [line["problem"] for line in lines] == ["ConnectError"]
     assert lines[0]["message_id"] == ids.encode(ids.MESSAGE, row["id"])
@@ -177,26 +177,26 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
 
 
 async def test_while_the_messenger_is_away_not_every_message_is_tried(
-    gateway: Services, messenger: Messenger, clock: SetClock, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: httpx2.AsyncClient
 ) -> None:
     """A few tell as much as all of them, and thousands may wait."""
     for _ in range(50):
-        await _send(gateway)
+        await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
     await MessageSender(dataclasses.replace(gateway, settings=settings)).send_due(http)
     tried = "SELECT count(*) FROM messages WHERE attempts > 0"
     assert 0 < await gateway.database.fetchval(tried) < 50
-    clock.forward(minutes=1)
+    clock.advance(minutes=1)
     await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 50
 
 
 async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_others(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
-    await _send(gateway, to="+23276000000")
+    await _enqueue_message(gateway, to="+23276000000")
     await gateway.database.execute("UPDATE messages SET parameters = 'sealed by another'")
-    await _send(gateway)
+    await _enqueue_message(gateway)
     with capture_logs() as lines:
         await MessageSender(gateway).send_due(http)
     assert [message["to"] for message in messenger.received] == [PHONE]
@@ -204,10 +204,10 @@ async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_oth
 
 
 async def test_many_messages_and_many_couriers_deliver_each_once(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     for _ in range(50):
-        await _send(gateway)
+        await _enqueue_message(gateway)
     await asyncio.gather(*(MessageSender(gateway).send_due(http) for _ in range(4)))
     assert len(messenger.received) == 50
     assert len({message["id"] for message in messenger.received}) == 50
@@ -216,79 +216,79 @@ async def test_many_messages_and_many_couriers_deliver_each_once(
 
 
 async def test_nothing_is_locked_and_nobody_else_tries_while_the_messenger_thinks(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
-    messenger.answers.clear()
-    await _send(gateway)
+    messenger.responses.clear()
+    await _enqueue_message(gateway)
     delivering = asyncio.create_task(MessageSender(gateway).send_due(http))
-    await _until(lambda: _attempts(gateway), 1)
+    await _wait_until_equal(lambda: _get_attempts(gateway), 1)
     in_transaction = """SELECT count(*) FROM pg_stat_activity
                         WHERE datname = current_database() AND state LIKE 'idle in transaction%'"""
     assert await gateway.database.fetchval(in_transaction) == 0
     await gateway.database.fetch("SELECT id FROM messages FOR UPDATE NOWAIT")
     await MessageSender(gateway).send_due(http)
-    messenger.answers.set()
+    messenger.responses.set()
     await delivering
     assert len(messenger.received) == 1
-    assert (await _only_message(gateway))["attempts"] == 1
+    assert (await _get_only_message(gateway))["attempts"] == 1
 
 
 async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    messenger.answers.clear()
-    await _send(gateway)
+    messenger.responses.clear()
+    await _enqueue_message(gateway)
     killed = asyncio.create_task(MessageSender(gateway).send_due(http))
-    await _until(lambda: _heard(messenger), 1)
+    await _wait_until_equal(lambda: _count_requests(messenger), 1)
     killed.cancel()
     await asyncio.wait([killed])
-    messenger.answers.set()
-    await _until(lambda: _delivered(messenger), 1)
+    messenger.responses.set()
+    await _wait_until_equal(lambda: _count_delivered(messenger), 1)
     messenger.received.clear()
 
-    clock.forward(seconds=29)
+    clock.advance(seconds=29)
     await MessageSender(gateway).send_due(http)
     assert messenger.received == []
-    clock.forward(seconds=1)
+    clock.advance(seconds=1)
     await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 1
-    row = await _only_message(gateway)
+    row = await _get_only_message(gateway)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
 async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
-    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+    gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
-    messenger.answers.clear()
+    messenger.responses.clear()
     messenger.statuses = [500, 500]
-    await _send(gateway)
+    await _enqueue_message(gateway)
     slow = asyncio.create_task(MessageSender(gateway).send_due(http))
-    await _until(lambda: _attempts(gateway), 1)
-    clock.forward(seconds=30)
+    await _wait_until_equal(lambda: _get_attempts(gateway), 1)
+    clock.advance(seconds=30)
     successor = asyncio.create_task(MessageSender(gateway).send_due(http))
-    await _until(lambda: _attempts(gateway), 2)
-    messenger.answers.set()
+    await _wait_until_equal(lambda: _get_attempts(gateway), 2)
+    messenger.responses.set()
     await asyncio.gather(slow, successor)
-    put_off = (await _only_message(gateway))["next_attempt_at"] - clock()
+    put_off = (await _get_only_message(gateway))["next_attempt_at"] - clock()
     assert 1.5 <= put_off.total_seconds() <= 2.5
 
 
 async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing(
-    gateway: Services, messenger: Messenger
+    gateway: Services, messenger: FakeMessenger
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, service_secrets={"messenger": SECRET})
     gateway = dataclasses.replace(gateway, settings=settings)
-    await _send(gateway)
+    await _enqueue_message(gateway)
     with capture_logs() as lines:
         running = asyncio.create_task(MessageSender(gateway).run())
-        await _until(lambda: _said(lines), ["messages.sender_disabled"])
+        await _wait_until_equal(lambda: _list_log_events(lines), ["messages.sender_disabled"])
     running.cancel()
     await asyncio.wait([running])
     assert messenger.received == []
 
 
 async def test_a_courier_goes_on_when_the_database_is_back(
-    postgres: str, gateway: Services, messenger: Messenger, monkeypatch: pytest.MonkeyPatch
+    postgres: str, gateway: Services, messenger: FakeMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "POLL_INTERVAL_SECONDS", 0.02)
     name = await gateway.database.fetchval("SELECT current_database()")
@@ -300,18 +300,20 @@ async def test_a_courier_goes_on_when_the_database_is_back(
         )
         with capture_logs() as lines:
             running = asyncio.create_task(MessageSender(gateway).run())
-            await _until(lambda: _said(lines), ["background.failing"])
+            await _wait_until_equal(lambda: _list_log_events(lines), ["background.failing"])
             await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
-            await _until(lambda: _said(lines), ["background.failing", "background.recovered"])
+            await _wait_until_equal(
+                lambda: _list_log_events(lines), ["background.failing", "background.recovered"]
+            )
     finally:
         await admin.close()
-    await _send(gateway)
-    await _until(lambda: _delivered(messenger), 1)
+    await _enqueue_message(gateway)
+    await _wait_until_equal(lambda: _count_delivered(messenger), 1)
     running.cancel()
     await asyncio.wait([running])
 
 
-async def _until(look: Any, expected: object) -> None:
+async def _wait_until_equal(look: Any, expected: object) -> None:
     async with asyncio.timeout(30):
         while True:
             if await look() == expected:
@@ -319,17 +321,17 @@ async def _until(look: Any, expected: object) -> None:
             await asyncio.sleep(0.01)
 
 
-async def _attempts(gateway: Services) -> int:
-    return int((await _only_message(gateway))["attempts"])
+async def _get_attempts(gateway: Services) -> int:
+    return int((await _get_only_message(gateway))["attempts"])
 
 
-async def _heard(messenger: Messenger) -> int:
-    return messenger.heard
+async def _count_requests(messenger: FakeMessenger) -> int:
+    return messenger.requests
 
 
-async def _said(lines: list[Any]) -> list[str]:
+async def _list_log_events(lines: list[Any]) -> list[str]:
     return [line["event"] for line in lines if line["event"] != "signals.connection_lost"]
 
 
-async def _delivered(messenger: Messenger) -> int:
+async def _count_delivered(messenger: FakeMessenger) -> int:
     return len(messenger.received)

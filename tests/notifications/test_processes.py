@@ -6,25 +6,25 @@ from typing import Any
 
 import httpx2
 
-from gateway.running import ADMIN, gateway, workers_of
-from notifications.receiver import Receiver
-from notifications.stage import happen, until
+from gateway.processes import ADMIN, list_workers, run_gateway
+from notifications.builders import publish_event, wait_until_equal
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate.edge.services import Services
 
-PATH = "/api/v1/admin/webhook-endpoints"
+ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
 
 
 async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     login = await client.post("/api/v1/admin/login", json=ADMIN)
     client.headers["Authorization"] = f"Bearer {login.json()['token']}"
-    answer = await client.post(PATH, json={"url": url, "events": ["card.linked"]})
+    answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["card.linked"]})
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
 
 
 async def test_events_are_delivered_by_whichever_process_also_when_all_are_killed(
-    folder: Path, services: Services, database_url: str, receiver: Receiver
+    folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async def received() -> int:
         return len(receiver.received)
@@ -34,24 +34,24 @@ async def test_events_are_delivered_by_whichever_process_also_when_all_are_kille
         return {row["status"] for row in rows}
 
     async with (
-        gateway(folder, database_url, workers=2) as address,
+        run_gateway(folder, database_url, workers=2) as address,
         httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
     ):
         created = await create_endpoint(client, f"{receiver.url}/slow")
-        await happen(services)
-        await until(received, 1)
-        workers = workers_of(address)
+        await publish_event(services)
+        await wait_until_equal(received, 1)
+        workers = list_workers(address)
         assert len(workers) == 2
         for worker in workers:
             worker.kill()
-        receiver.hurry.set()
+        receiver.release_slow.set()
         # As if the time of the claim were over.
         await asyncio.sleep(0.5)
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
-        await until(received, 2)
+        await wait_until_equal(received, 2)
         for _ in range(30):
-            await happen(services)
-        await until(statuses, {"delivered"})
+            await publish_event(services)
+        await wait_until_equal(statuses, {"delivered"})
         assert await received() == 32
         numbers = [one.id for one in receiver.received]
         assert numbers[0] == numbers[1]

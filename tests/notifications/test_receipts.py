@@ -10,7 +10,8 @@ import httpx2
 import msgspec
 import pytest
 
-from notifications.messenger import Messenger
+from harness import PIN, Harness
+from notifications.fake_messenger import FakeMessenger
 from tapgate import gateway, ids
 from tapgate.edge.services import Services
 from tapgate.gateway import open_services
@@ -20,10 +21,17 @@ from tapgate.notifications import receipts
 from tapgate.notifications.messages import MessageSender
 from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.settings import Settings
-from transactions.movements import agent, move, partner, processor, refund, set_kyc_level, settle
-from world import PIN, World
+from transactions.builders import (
+    create_agent,
+    create_partner,
+    create_processor,
+    decide_review,
+    set_kyc_level,
+    submit_and_get_id,
+    submit_refund,
+)
 
-RECEIVED, PAID = "money_received", "payment_made"
+MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
 
 
 @pytest.fixture
@@ -32,112 +40,138 @@ def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
     return msgspec.structs.replace(settings, receipts=getattr(request, "param", "all"))
 
 
-async def count(services: Services, table: str) -> int:
+async def count_rows(services: Services, table: str) -> int:
     found: int = await services.database.fetchval(f"SELECT count(*) FROM {table}")
     return found
 
 
-async def told(world: World, person: dict[str, Any]) -> list[tuple[str, list[str]]]:
+async def list_pending_messages(
+    world: Harness, person: dict[str, Any]
+) -> list[tuple[str, list[str]]]:
     """What waits for somebody's phone, oldest first."""
     await ReceiptWorker(world.services).enqueue_due()
-    kinds = (RECEIVED, PAID)
-    found = [(kind, await world.sent_to(person["phone_number"], kind)) for kind in kinds]
+    kinds = (MONEY_RECEIVED, PAYMENT_MADE)
+    found = [
+        (kind, await world.list_pending_messages(person["phone_number"], kind)) for kind in kinds
+    ]
     messages = [(kind, words) for kind, sent in found for words in sent]
     return sorted(messages, key=lambda message: message[1][-1])
 
 
-async def holder(world: World, first_name: str = "Aminata", balance: str = "0") -> dict[str, Any]:
-    return await world.subscriber(first_name=first_name, balance=balance)
+async def create_subscriber(
+    world: Harness, first_name: str = "Aminata", balance: str = "0"
+) -> dict[str, Any]:
+    return await world.create_subscriber(first_name=first_name, balance=balance)
 
 
-async def test_both_are_told_how_much_with_whom_and_which(world: World) -> None:
-    sender, receiver = await holder(world, "Ibrahim", "5000"), await holder(world)
-    number = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50")
-    assert await told(world, receiver) == [(RECEIVED, ["1,234.50 SLE", "Ibrahim K.", number])]
-    assert await told(world, sender) == [(PAID, ["1,234.50 SLE", "Aminata K.", number])]
-    assert await count(world.services, "notices") == 0
+async def test_both_are_told_how_much_with_whom_and_which(world: Harness) -> None:
+    sender, receiver = (
+        await create_subscriber(world, "Ibrahim", "5000"),
+        await create_subscriber(world),
+    )
+    number = await submit_and_get_id(
+        world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1234.50"
+    )
+    assert await list_pending_messages(world, receiver) == [
+        (MONEY_RECEIVED, ["1,234.50 SLE", "Ibrahim K.", number])
+    ]
+    assert await list_pending_messages(world, sender) == [
+        (PAYMENT_MADE, ["1,234.50 SLE", "Aminata K.", number])
+    ]
+    assert await count_rows(world.services, "notices") == 0
 
 
-async def test_everybody_is_named_as_others_may_see_them(world: World) -> None:
-    person = await holder(world, balance="500")
-    cashier, shop, bank = await agent(world), await processor(world), await partner(world)
-    await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
-    await move(world, chart.AGENT_FUND, "cash", cashier, "100.00")
-    await move(world, chart.TRANSFER, "cash", shop, "100.00")
+async def test_everybody_is_named_as_others_may_see_them(world: Harness) -> None:
+    person = await create_subscriber(world, balance="500")
+    cashier, shop, bank = (
+        await create_agent(world),
+        await create_processor(world),
+        await create_partner(world),
+    )
+    await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "100.00")
+    await submit_and_get_id(world, chart.AGENT_FUND, "cash", cashier, "100.00")
+    await submit_and_get_id(world, chart.TRANSFER, "cash", shop, "100.00")
     expected = []
     for kind, payer, payee, told_as, name in (
-        (chart.AGENT_CASHIN, cashier, person["id"], RECEIVED, "Kadiatu (public)"),
-        (chart.PARTNER_FUND, bank, person["id"], RECEIVED, "Sierra (public)"),
-        (chart.POS_PAYMENT, person["id"], shop, PAID, "Kamara (public)"),
-        (chart.PROCESSOR_TRANSFER, shop, person["id"], RECEIVED, "Kamara (public)"),
-        (chart.AGENT_CASHOUT, person["id"], cashier, PAID, "Kadiatu (public)"),
+        (chart.AGENT_CASHIN, cashier, person["id"], MONEY_RECEIVED, "Kadiatu (public)"),
+        (chart.PARTNER_FUND, bank, person["id"], MONEY_RECEIVED, "Sierra (public)"),
+        (chart.POS_PAYMENT, person["id"], shop, PAYMENT_MADE, "Kamara (public)"),
+        (chart.PROCESSOR_TRANSFER, shop, person["id"], MONEY_RECEIVED, "Kamara (public)"),
+        (chart.AGENT_CASHOUT, person["id"], cashier, PAYMENT_MADE, "Kadiatu (public)"),
     ):
         pins = {"payer_pin": PIN} if payer == cashier else {}
-        number = await move(world, kind, payer, payee, "10.00", **pins)
+        number = await submit_and_get_id(world, kind, payer, payee, "10.00", **pins)
         expected.append((told_as, ["10.00 SLE", name, number]))
-    assert await told(world, person) == expected
+    assert await list_pending_messages(world, person) == expected
 
 
-async def test_a_shop_is_named_as_the_till_names_it_in_one_line(world: World) -> None:
-    person, shop = await holder(world, balance="50"), await processor(world)
+async def test_a_shop_is_named_as_the_till_names_it_in_one_line(world: Harness) -> None:
+    person, shop = await create_subscriber(world, balance="50"), await create_processor(world)
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
-    paid = await move(
+    paid = await submit_and_get_id(
         world, chart.POS_PAYMENT, person["id"], shop, "10.00", context=context, channel="pos"
     )
-    returned = await refund(world, paid, shop, "4.00")
-    assert await told(world, person) == [
-        (PAID, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
-        (RECEIVED, ["4.00 SLE", "Kamara (public)", returned]),
+    returned = await submit_refund(world, paid, shop, "4.00")
+    assert await list_pending_messages(world, person) == [
+        (PAYMENT_MADE, ["10.00 SLE", "Kamara Stores, Aberdeen", paid]),
+        (MONEY_RECEIVED, ["4.00 SLE", "Kamara (public)", returned]),
     ]
 
 
-async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: World) -> None:
+async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: Harness) -> None:
     services = world.services
     async with services.database.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
         ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await services.signals.wait_for_acks(ticket)
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
-    ((_, words),) = await told(world, receiver)
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
+    ((_, words),) = await list_pending_messages(world, receiver)
     assert words[0] == "49.00 SLE"
-    ((_, words),) = await told(world, sender)
+    ((_, words),) = await list_pending_messages(world, sender)
     assert words[0] == "50.00 SLE"
 
 
 @pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
-async def test_the_setting_says_who_is_told(world: World, settings: Settings) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    await move(world, chart.POS_PAYMENT, sender["id"], await processor(world), "10.00")
-    kinds = [[kind for kind, _ in await told(world, person)] for person in (sender, receiver)]
+async def test_the_setting_says_who_is_told(world: Harness, settings: Settings) -> None:
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    await submit_and_get_id(
+        world, chart.POS_PAYMENT, sender["id"], await create_processor(world), "10.00"
+    )
+    kinds = [
+        [kind for kind, _ in await list_pending_messages(world, person)]
+        for person in (sender, receiver)
+    ]
     expected: dict[str, list[list[str]]] = {
         "off": [[], []],
-        "received": [[], [RECEIVED]],
-        "all": [[PAID, PAID], [RECEIVED]],
+        "received": [[], [MONEY_RECEIVED]],
+        "all": [[PAYMENT_MADE, PAYMENT_MADE], [MONEY_RECEIVED]],
     }
     assert kinds == expected[settings.receipts]
 
 
-async def test_a_payment_that_was_held_is_told_when_it_is_released(world: World) -> None:
-    sender, receiver = await holder(world), await holder(world)
+async def test_a_payment_that_was_held_is_told_when_it_is_released(world: Harness) -> None:
+    sender, receiver = await create_subscriber(world), await create_subscriber(world)
     for person in (sender, receiver):
         await set_kyc_level(world, person["id"], 3)
-    await world.give(sender["id"], "700000")
-    held = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000")
-    assert await told(world, receiver) == []
-    world.forward(days=2)
-    await settle(world, held, release=True)
-    assert [kind for kind, _ in await told(world, receiver)] == [RECEIVED]
-    assert [kind for kind, _ in await told(world, sender)] == [PAID]
+    await world.deposit(sender["id"], "700000")
+    held = await submit_and_get_id(
+        world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "600000"
+    )
+    assert await list_pending_messages(world, receiver) == []
+    world.advance_clock(days=2)
+    await decide_review(world, held, release=True)
+    assert [kind for kind, _ in await list_pending_messages(world, receiver)] == [MONEY_RECEIVED]
+    assert [kind for kind, _ in await list_pending_messages(world, sender)] == [PAYMENT_MADE]
 
 
 @pytest.mark.parametrize("state", ["blocked", "closed"])
 async def test_the_number_is_that_of_now_and_also_who_was_blocked_is_told(
-    world: World, state: str
+    world: Harness, state: str
 ) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     await world.services.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
@@ -147,14 +181,14 @@ async def test_the_number_is_that_of_now_and_also_who_was_blocked_is_told(
         ids.decode(ids.SUBSCRIBER, receiver["id"]),
         state,
     )
-    assert await told(world, receiver) == []
-    assert len(await told(world, {"phone_number": "+23276999999"})) == 1
+    assert await list_pending_messages(world, receiver) == []
+    assert len(await list_pending_messages(world, {"phone_number": "+23276999999"})) == 1
 
 
-async def test_a_request_that_is_repeated_tells_nothing_again(world: World) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    card = await world.card(receiver["id"])
-    key = await world.api_key("payments:write")
+async def test_a_request_that_is_repeated_tells_nothing_again(world: Harness) -> None:
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    card = await world.create_card(receiver["id"])
+    key = await world.create_api_key("payments:write")
 
     async def send() -> int:
         answer = await world.client.post(
@@ -172,16 +206,16 @@ async def test_a_request_that_is_repeated_tells_nothing_again(world: World) -> N
         return answer.status_code
 
     await asyncio.gather(*(send() for _ in range(5)))
-    assert [len(await told(world, one)) for one in (sender, receiver)] == [1, 1]
+    assert [len(await list_pending_messages(world, one)) for one in (sender, receiver)] == [1, 1]
     await send()
-    assert [len(await told(world, one)) for one in (sender, receiver)] == [1, 1]
+    assert [len(await list_pending_messages(world, one)) for one in (sender, receiver)] == [1, 1]
 
 
 async def test_interrupted_between_the_message_and_the_end_it_is_told_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     send_templates = receipts.enqueue_messages
 
     async def interrupted(*arguments: Any) -> None:
@@ -191,17 +225,17 @@ async def test_interrupted_between_the_message_and_the_end_it_is_told_once(
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
         patched.setattr(receipts, "enqueue_messages", interrupted)
         await ReceiptWorker(world.services).enqueue_due()
-    assert await count(world.services, "messages") == 0
-    assert await count(world.services, "notices") == 2
-    assert len(await told(world, receiver)) == 1
-    assert await count(world.services, "messages") == 2
+    assert await count_rows(world.services, "messages") == 0
+    assert await count_rows(world.services, "notices") == 2
+    assert len(await list_pending_messages(world, receiver)) == 1
+    assert await count_rows(world.services, "messages") == 2
 
 
 async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
-    world: World, database_url: str, monkeypatch: pytest.MonkeyPatch
+    world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     in_hand, send_templates = asyncio.Event(), receipts.enqueue_messages
 
     async def slow(*arguments: Any) -> None:
@@ -216,53 +250,61 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
             await in_hand.wait()
         # While it lives, nobody waits for it and nobody does the same.
         await ReceiptWorker(world.services).enqueue_due()
-        assert await count(world.services, "messages") == 0
+        assert await count_rows(world.services, "messages") == 0
         dying.cancel()
         await asyncio.wait([dying])
     async with asyncio.timeout(30):
-        while not (messages := await told(world, receiver)):
+        while not (messages := await list_pending_messages(world, receiver)):
             await asyncio.sleep(0.02)  # PostgreSQL notices the death a moment later
     assert len(messages) == 1
-    assert await count(world.services, "messages") == 2
+    assert await count_rows(world.services, "messages") == 2
 
 
 async def test_many_notices_and_several_processes_tell_each_once(
-    world: World, database_url: str, monkeypatch: pytest.MonkeyPatch
+    world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receipts, "BATCH_SIZE", 7)
-    await world.without_compliance_rules()
-    sender, receiver = await holder(world, balance="200"), await holder(world)
+    await world.disable_compliance_rules()
+    sender, receiver = await create_subscriber(world, balance="200"), await create_subscriber(world)
     numbers = await asyncio.gather(
-        *(move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00") for _ in range(60))
+        *(
+            submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00")
+            for _ in range(60)
+        )
     )
     async with open_services(world.services.settings, database_url) as other:
         workers = (ReceiptWorker(services) for services in (world.services, other) * 2)
         await asyncio.gather(*(worker.enqueue_due() for worker in workers))
     for person in (sender, receiver):
-        assert sorted(words[-1] for _, words in await told(world, person)) == sorted(numbers)
-    assert await count(world.services, "messages") == 120
+        assert sorted(
+            words[-1] for _, words in await list_pending_messages(world, person)
+        ) == sorted(numbers)
+    assert await count_rows(world.services, "messages") == 120
 
 
-async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world: World) -> None:
-    sender, receiver = await holder(world, balance="100"), await holder(world)
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    world.forward(hours=20)
+async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world: Harness) -> None:
+    sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+    world.advance_clock(hours=20)
     await ReceiptWorker(world.services).enqueue_due()
     (moved_at,) = await world.services.database.fetchrow(
         "SELECT completed_at FROM transactions WHERE type = 'transfer_p2p'"
     )
     rows = await world.services.database.fetch("SELECT expires_at FROM messages")
     assert [row["expires_at"] for row in rows] == [moved_at + timedelta(hours=24)] * 2
-    world.forward(hours=5)
+    world.advance_clock(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
         await MessageSender(world.services).send_due(http)
-    assert await told(world, receiver) == []
+    assert await list_pending_messages(world, receiver) == []
 
 
-async def test_nothing_of_it_can_be_read_in_the_tables(world: World) -> None:
-    sender, receiver = await holder(world, "Ibrahim", "100"), await holder(world)
+async def test_nothing_of_it_can_be_read_in_the_tables(world: Harness) -> None:
+    sender, receiver = (
+        await create_subscriber(world, "Ibrahim", "100"),
+        await create_subscriber(world),
+    )
     amount = "77.31"  # the like of which is in no time: no minute has so many seconds
-    await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
     notices = await world.services.database.fetch("SELECT notices::text FROM notices")
     await ReceiptWorker(world.services).enqueue_due()
     messages = await world.services.database.fetch(
@@ -273,14 +315,19 @@ async def test_nothing_of_it_can_be_read_in_the_tables(world: World) -> None:
         assert words not in str([*notices, *messages])
 
 
-async def test_a_running_gateway_tells_the_messenger(world: World) -> None:
+async def test_a_running_gateway_tells_the_messenger(world: Harness) -> None:
     services = world.services
-    messenger = Messenger(services.settings.service_secrets["gateway"])
-    async with messenger.listening():
+    messenger = FakeMessenger(services.settings.service_secrets["gateway"])
+    async with messenger.listen():
         known = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
         async with gateway._start_background_tasks(dataclasses.replace(services, settings=known)):
-            sender, receiver = await holder(world, "Ibrahim", "100"), await holder(world)
-            number = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
+            sender, receiver = (
+                await create_subscriber(world, "Ibrahim", "100"),
+                await create_subscriber(world),
+            )
+            number = await submit_and_get_id(
+                world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00"
+            )
             async with asyncio.timeout(30):
                 while len(messenger.received) < 2:
                     await asyncio.sleep(0.02)
@@ -294,7 +341,7 @@ async def test_a_running_gateway_tells_the_messenger(world: World) -> None:
             "parameters": ["10.00 SLE", other, number],
         }
         for person, kind, other in (
-            (receiver, RECEIVED, "Ibrahim K."),
-            (sender, PAID, "Aminata K."),
+            (receiver, MONEY_RECEIVED, "Ibrahim K."),
+            (sender, PAYMENT_MADE, "Aminata K."),
         )
     ]

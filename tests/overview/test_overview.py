@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 
-from compliance.stage import ALERTS, held, resolve
-from pos.stage import Shop
+from compliance.builders import ALERTS_URL, create_held_transfer, resolve_alert
+from harness import Harness
+from pos.builders import PosDriver
 from tapgate.ledger.rollups import RollupCompactor
-from world import World
 
 URL = "/api/v1/overview"
-ADDED_UP = ("count", "completed", "failed", "under_review")
+SUMMED_FIELDS = ("count", "completed", "failed", "under_review")
 
 
-async def overview(world: World, role: str = "A", **query: str) -> dict[str, Any]:
-    answer = await world.client.get(URL, params=query, auth=await world.admin(role))
+async def get_overview(world: Harness, role: str = "A", **query: str) -> dict[str, Any]:
+    answer = await world.client.get(URL, params=query, auth=await world.create_admin(role))
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def test_nothing_yet(world: World) -> None:
-    seen = await overview(world)
+async def test_nothing_yet(world: Harness) -> None:
+    seen = await get_overview(world)
     assert seen["totals"] == {
         "count": 0,
         "completed": 0,
@@ -38,12 +38,12 @@ async def test_nothing_yet(world: World) -> None:
     assert seen["standing"]["money"]["wallets"] == "0.00"
 
 
-async def test_what_moved(world: World) -> None:
-    shop = await Shop.open(world, balance="1000")
+async def test_what_moved(world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="1000")
     paid = (await shop.pay("100.00")).json()
     assert (await shop.pay("5000.00", pin="4071")).status_code in (402, 403)
     assert (await shop.refund(paid["transaction_id"], "40.00")).status_code == 200
-    seen = await overview(world)
+    seen = await get_overview(world)
     types = {one["type"]: one for one in seen["by_type"]}
     assert types["pos_payment"] == {
         "type": "pos_payment",
@@ -61,60 +61,62 @@ async def test_what_moved(world: World) -> None:
     (decline,) = seen["declines"]
     assert decline["count"] == 1
     listed = await world.client.get(
-        "/api/v1/transactions", params={"status": "failed"}, auth=await world.admin()
+        "/api/v1/transactions", params={"status": "failed"}, auth=await world.create_admin()
     )
     assert [one["failure_code"] for one in listed.json()["data"]] == [decline["code"]]
 
 
 @pytest.mark.parametrize(("period", "buckets"), [("day", 24), ("week", 7), ("month", 30)])
-async def test_the_parts_add_up(world: World, period: str, buckets: int) -> None:
-    shop = await Shop.open(world, balance="1000")
+async def test_the_parts_add_up(world: Harness, period: str, buckets: int) -> None:
+    shop = await PosDriver.create(world, balance="1000")
     await shop.pay("100.00")
-    seen = await overview(world, period=period)
+    seen = await get_overview(world, period=period)
     assert (seen["period"], len(seen["buckets"])) == (period, buckets)
     assert seen["from"] == seen["buckets"][0]["start"]
-    for name in ADDED_UP:
+    for name in SUMMED_FIELDS:
         assert sum(bucket[name] for bucket in seen["buckets"]) == seen["totals"][name]
     assert seen["buckets"][-1]["count"] + seen["buckets"][-2]["count"] == 2
-    world.forward(days=buckets)
-    later = await overview(world, period=period)
+    world.advance_clock(days=buckets)
+    later = await get_overview(world, period=period)
     assert later["totals"]["count"] == 0
 
 
-async def test_a_review_and_its_end(world: World) -> None:
-    alert, _, _ = await held(world)
-    seen = await overview(world)
+async def test_a_review_and_its_end(world: Harness) -> None:
+    alert, _, _ = await create_held_transfer(world)
+    seen = await get_overview(world)
     assert seen["totals"]["under_review"] == 1
     assert seen["standing"]["money"]["under_review"] == "100.01"
     assert seen["alerts"]["total"] == 1
-    assert (await resolve(world, alert["id"], transaction_decision="release")).status_code == 200
-    world.forward(hours=1)  # however long it took to count what there is
-    seen = await overview(world)
+    assert (
+        await resolve_alert(world, alert["id"], transaction_decision="release")
+    ).status_code == 200
+    world.advance_clock(hours=1)  # however long it took to count what there is
+    seen = await get_overview(world)
     assert seen["totals"]["under_review"] == 0
     assert seen["standing"]["money"]["under_review"] == "0.00"
     assert seen["alerts"]["total"] == 0
 
 
-async def test_an_alert_that_is_investigated_is_not_open_any_more(world: World) -> None:
-    alert, _, _ = await held(world)
-    seen = (await overview(world))["alerts"]
+async def test_an_alert_that_is_investigated_is_not_open_any_more(world: Harness) -> None:
+    alert, _, _ = await create_held_transfer(world)
+    seen = (await get_overview(world))["alerts"]
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (1, 1, 0)
     begun = await world.client.post(
-        f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C")
+        f"{ALERTS_URL}/{alert['id']}/investigate", auth=await world.create_admin("C")
     )
     assert begun.status_code == 200
-    seen = (await overview(world))["alerts"]
+    seen = (await get_overview(world))["alerts"]
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (0, 0, 1)
 
 
-async def test_what_there_is(world: World) -> None:
-    shop = await Shop.open(world, balance="250.50")
+async def test_what_there_is(world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="250.50")
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-1', 'UNASSIGNED', now(), now())"""
     )
     await shop.pay("50.50")
-    seen = (await overview(world))["standing"]
+    seen = (await get_overview(world))["standing"]
     assert seen["cards"] == {
         "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1, "expired": 0,
     }  # fmt: skip
@@ -123,56 +125,56 @@ async def test_what_there_is(world: World) -> None:
     assert seen["money"]["settlements"] == "49.99"  # without the fee, half up
 
 
-async def test_cards_are_counted_as_they_are_listed(world: World) -> None:
-    person = await world.subscriber()
+async def test_cards_are_counted_as_they_are_listed(world: Harness) -> None:
+    person = await world.create_subscriber()
     for state, days in (("ACTIVE", 1), ("ACTIVE", 3), ("BLOCKED", 1), ("LOST", 1), ("ACTIVE", 0)):
-        serial = await world.card(person["id"])
+        serial = await world.create_card(person["id"])
         await world.services.database.execute(
             "UPDATE cards SET status = $2, expires_at = $3 WHERE serial = $1",
             serial,
             state,
             world.services.clock() + timedelta(days=days) if days else None,
         )
-    world.forward(days=2)
-    seen = (await overview(world))["standing"]["cards"]
+    world.advance_clock(days=2)
+    seen = (await get_overview(world))["standing"]["cards"]
     assert seen.pop("total") == 5
     for state, counted in seen.items():
         answer = await world.client.get(
-            "/api/v1/cards", params={"status": state.upper()}, auth=await world.admin()
+            "/api/v1/cards", params={"status": state.upper()}, auth=await world.create_admin()
         )
         assert counted == len(answer.json()["data"]), state
     assert (seen["active"], seen["expired"], seen["lost"]) == (2, 2, 1)
 
 
-async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: World) -> None:
-    shop = await Shop.open(world, balance="100")
+async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="100")
     now = world.services.clock()
     world.services.clock = lambda: now
-    before = await overview(world)
+    before = await get_overview(world)
     await shop.pay("10.00")
-    at_once = await overview(world)
+    at_once = await get_overview(world)
     assert at_once["totals"]["count"] == before["totals"]["count"] + 1
     assert at_once["standing"] == before["standing"]
-    world.forward(hours=1)  # however long it took to count what there is
-    assert (await overview(world))["standing"]["money"]["wallets"] == "90.00"
+    world.advance_clock(hours=1)  # however long it took to count what there is
+    assert (await get_overview(world))["standing"]["money"]["wallets"] == "90.00"
 
 
 @pytest.mark.parametrize("role", "ACSF")
-async def test_only_who_may_list_alerts_is_told_of_them(world: World, role: str) -> None:
-    seen = await overview(world, role)
+async def test_only_who_may_list_alerts_is_told_of_them(world: Harness, role: str) -> None:
+    seen = await get_overview(world, role)
     assert (seen["alerts"] is not None) == (role in "AC")
 
 
-async def test_an_unknown_period(world: World) -> None:
-    answer = await world.client.get(URL, params={"period": "year"}, auth=await world.admin())
+async def test_an_unknown_period(world: Harness) -> None:
+    answer = await world.client.get(URL, params={"period": "year"}, auth=await world.create_admin())
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_how_fast_it_was(world: World) -> None:
-    shop = await Shop.open(world, balance="100")
+async def test_how_fast_it_was(world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="100")
     for _ in range(3):
         await shop.pay("1.00")
-    seen = (await overview(world))["engine"]
+    seen = (await get_overview(world))["engine"]
     assert seen["batches"]["count"] == 4  # the money came in by one too
     assert (seen["batches"]["average_size"], seen["batches"]["largest_size"]) == (1.0, 1)
     assert seen["requests"]["count"] == 3
@@ -180,11 +182,11 @@ async def test_how_fast_it_was(world: World) -> None:
     assert 0 < batches["p50_ms"] <= batches["p95_ms"] <= batches["p99_ms"]
 
 
-async def test_no_transaction_and_no_entry_is_looked_at(world: World) -> None:
+async def test_no_transaction_and_no_entry_is_looked_at(world: Harness) -> None:
     """Whoever did would have to wait for the lock, and be given up."""
-    shop = await Shop.open(world, balance="100")
+    shop = await PosDriver.create(world, balance="100")
     await shop.pay("1.00")
-    admin = await world.admin()
+    admin = await world.create_admin()
     async with world.services.database.transaction() as tx:
         await tx.execute("LOCK TABLE transactions, entries IN ACCESS EXCLUSIVE MODE")
         for period in ("day", "week", "month"):
@@ -193,14 +195,14 @@ async def test_no_transaction_and_no_entry_is_looked_at(world: World) -> None:
             assert answer.json()["totals"]["count"] == 2
 
 
-async def test_floats_and_commissions_are_told_apart(world: World) -> None:
-    admin = await world.admin()
+async def test_floats_and_commissions_are_told_apart(world: Harness) -> None:
+    admin = await world.create_admin()
     made = await world.client.post(
         "/api/v1/agents",
         json={
             "agent_type": "super_agent",
             "name": "Ibrahim Conteh",
-            "phone_number": world.phone(),
+            "phone_number": world.new_phone_number(),
             "pin": "4071",
         },
         auth=admin,
@@ -213,24 +215,24 @@ async def test_floats_and_commissions_are_told_apart(world: World) -> None:
         auth=admin,
     )
     assert funded.status_code == 200, funded.text
-    seen = (await overview(world))["standing"]
+    seen = (await get_overview(world))["standing"]
     assert seen["agents"] == {"total": 1, "active": 1, "suspended": 0, "terminated": 0}
     assert seen["money"]["agent_floats"] == "75.00"
     assert seen["money"]["agent_commissions"] == "0.00"
 
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])
-async def test_what_is_remembered_is_exact_when_more_is_folded(world: World, period: str) -> None:
-    alert, _, _ = await held(world)
-    world.forward(hours=3)
+async def test_what_is_remembered_is_exact_when_more_is_folded(world: Harness, period: str) -> None:
+    alert, _, _ = await create_held_transfer(world)
+    world.advance_clock(hours=3)
     folding = RollupCompactor(world.services.database, world.services.clock)
     for _ in range(2):
-        assert (await overview(world, period=period))["totals"]["under_review"] == 1
+        assert (await get_overview(world, period=period))["totals"]["under_review"] == 1
         await folding.compact()
     # Its row is folded already; this is counted beside it, and folded later.
-    resolved = await resolve(world, alert["id"], transaction_decision="reject")
+    resolved = await resolve_alert(world, alert["id"], transaction_decision="reject")
     assert resolved.status_code == 200, resolved.text
     for _ in range(2):
-        totals = (await overview(world, period=period))["totals"]
+        totals = (await get_overview(world, period=period))["totals"]
         assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
         await folding.compact()

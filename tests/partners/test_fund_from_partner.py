@@ -6,23 +6,23 @@ from typing import Any
 import httpx2
 import pytest
 
-from partners.stage import (
-    FUND,
-    UNKNOWN,
-    balance_of,
-    created,
-    deliver,
-    said,
-    signed,
-    suspend,
-    wallet_of,
+from harness import Harness
+from partners.builders import (
+    FUND_URL,
+    UNKNOWN_IDS,
+    create_partner,
+    get_auth,
+    get_balance,
+    get_wallet_balance,
+    parse_error,
+    post_webhook,
+    suspend_partner,
 )
 from tapgate import ids
-from world import World
 
 
-async def _order(world: World, new: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    customer = await world.subscriber()
+async def _build_request(world: Harness, new: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    customer = await world.create_subscriber()
     return {
         "subscriber_id": customer["id"],
         "partner_id": new["partner"]["id"],
@@ -33,18 +33,18 @@ async def _order(world: World, new: dict[str, Any], **fields: Any) -> dict[str, 
 
 
 async def test_a_key_an_admin_and_the_partner_itself_fund_a_subscriber(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="1000")
-    order = await _order(world, new, amount="400")
+    new = await create_partner(world, balance="1000")
+    order = await _build_request(world, new, amount="400")
     callers = (
-        ("api", await world.api_key("payments:write")),
-        ("admin", await world.admin("F")),
-        ("partner", signed(new)),
+        ("api", await world.create_api_key("payments:write")),
+        ("admin", await world.create_admin("F")),
+        ("partner", get_auth(new)),
     )
     for number, (channel, caller) in enumerate(callers, start=1):
         asked = order | {"partner_reference": channel, "amount": "300"}
-        answer = await client.post(FUND, json=asked, auth=caller)
+        answer = await client.post(FUND_URL, json=asked, auth=caller)
         assert answer.status_code == 200, answer.text
         receipt = answer.json()
         assert receipt == {
@@ -61,19 +61,19 @@ async def test_a_key_an_admin_and_the_partner_itself_fund_a_subscriber(
         )
         assert row is not None
         assert tuple(row) == ("partner_fund", channel, channel)
-    assert await balance_of(world, new) == "100.00"
+    assert await get_balance(world, new) == "100.00"
 
 
-async def test_a_card_names_the_subscriber_too(client: httpx2.AsyncClient, world: World) -> None:
-    new, customer = await created(world, balance="100"), await world.subscriber()
+async def test_a_card_names_the_subscriber_too(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, customer = await create_partner(world, balance="100"), await world.create_subscriber()
     order = {
-        "card_serial": await world.card(customer["id"]),
+        "card_serial": await world.create_card(customer["id"]),
         "partner_reference": "INV-1",
         "amount": "40",
     }
-    answer = await client.post(FUND, json=order, auth=signed(new))
+    answer = await client.post(FUND_URL, json=order, auth=get_auth(new))
     assert answer.json()["new_balance"] == "40.00 SLE"
-    assert await wallet_of(world, customer) == "40.00"
+    assert await get_wallet_balance(world, customer) == "40.00"
 
 
 @pytest.mark.parametrize(
@@ -90,101 +90,112 @@ async def test_a_card_names_the_subscriber_too(client: httpx2.AsyncClient, world
     ],
 )
 async def test_what_is_not_acceptable_is_named(
-    client: httpx2.AsyncClient, world: World, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient, world: Harness, change: dict[str, Any], status: int, named: str
 ) -> None:
-    order = await _order(world, await created(world), **change)
-    answer = await client.post(FUND, json=order, auth=await world.admin())
+    order = await _build_request(world, await create_partner(world), **change)
+    answer = await client.post(FUND_URL, json=order, auth=await world.create_admin())
     assert answer.status_code == status, answer.text
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-async def test_a_partner_pays_for_itself_only(client: httpx2.AsyncClient, world: World) -> None:
-    new, another = await created(world, balance="100"), await created(world, balance="100")
-    order = await _order(world, new)
-    answer = await client.post(FUND, json=order, auth=signed(another))
-    assert said(answer) == (422, "VALIDATION_FAILED")
+async def test_a_partner_pays_for_itself_only(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, another = (
+        await create_partner(world, balance="100"),
+        await create_partner(world, balance="100"),
+    )
+    order = await _build_request(world, new)
+    answer = await client.post(FUND_URL, json=order, auth=get_auth(another))
+    assert parse_error(answer) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == ["partner_id"]
     del order["partner_id"]
-    assert (await client.post(FUND, json=order, auth=signed(another))).status_code == 200
-    assert (await balance_of(world, new), await balance_of(world, another)) == ("100.00", "60.00")
+    assert (await client.post(FUND_URL, json=order, auth=get_auth(another))).status_code == 200
+    assert (await get_balance(world, new), await get_balance(world, another)) == ("100.00", "60.00")
 
 
 async def test_a_partner_may_go_below_zero_down_to_its_overdraft(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="10", overdraft_limit="50")
-    order = await _order(world, new, amount="22")
-    assert (await client.post(FUND, json=order, auth=signed(new))).status_code == 200
-    assert await balance_of(world, new) == "-12.00"
+    new = await create_partner(world, balance="10", overdraft_limit="50")
+    order = await _build_request(world, new, amount="22")
+    assert (await client.post(FUND_URL, json=order, auth=get_auth(new))).status_code == 200
+    assert await get_balance(world, new) == "-12.00"
     more = order | {"amount": "38.01", "partner_reference": "INV-2"}
-    answer = await client.post(FUND, json=more, auth=signed(new))
-    assert said(answer) == (402, "INSUFFICIENT_FUNDS")
+    answer = await client.post(FUND_URL, json=more, auth=get_auth(new))
+    assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
     assert answer.json()["details"] == {"available": 38.0, "required": 38.01}
     # The decline has not used the reference up.
-    answer = await client.post(FUND, json=more | {"amount": "38"}, auth=signed(new))
+    answer = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
     assert answer.status_code == 200
-    assert await balance_of(world, new) == "-50.00"
+    assert await get_balance(world, new) == "-50.00"
 
 
 async def test_a_reference_is_one_top_up_whichever_way_it_is_asked_for(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="100")
-    customer, another = await world.subscriber(), await world.subscriber()
-    serial = await world.card(customer["id"])
-    order = await _order(world, new, subscriber_id=customer["id"], request_id="first")
-    first = await client.post(FUND, json=order, auth=signed(new))
+    new = await create_partner(world, balance="100")
+    customer, another = await world.create_subscriber(), await world.create_subscriber()
+    serial = await world.create_card(customer["id"])
+    order = await _build_request(world, new, subscriber_id=customer["id"], request_id="first")
+    first = await client.post(FUND_URL, json=order, auth=get_auth(new))
     assert "Idempotent-Replayed" not in first.headers
 
     by_card = {key: order[key] for key in ("partner_id", "partner_reference", "amount")}
     webhook = {"reference": "INV-1", "amount": "40.00"}
     for again in (
-        await client.post(FUND, json=order | {"request_id": "second"}, auth=signed(new)),
-        await client.post(FUND, json=by_card | {"card_serial": serial}, auth=await world.admin()),
-        await deliver(client, new, webhook | {"card_serial": serial}),
-        await deliver(client, new, webhook | {"phone_number": customer["phone_number"]}),
+        await client.post(FUND_URL, json=order | {"request_id": "second"}, auth=get_auth(new)),
+        await client.post(
+            FUND_URL, json=by_card | {"card_serial": serial}, auth=await world.create_admin()
+        ),
+        await post_webhook(client, new, webhook | {"card_serial": serial}),
+        await post_webhook(client, new, webhook | {"phone_number": customer["phone_number"]}),
     ):
         assert (again.status_code, again.json()) == (200, first.json())
         assert again.headers["Idempotent-Replayed"] == "true"
 
     for changed in (
-        await client.post(FUND, json=order | {"amount": "41", "request_id": "x"}, auth=signed(new)),
         await client.post(
-            FUND, json=by_card | {"subscriber_id": another["id"]}, auth=await world.admin()
+            FUND_URL, json=order | {"amount": "41", "request_id": "x"}, auth=get_auth(new)
         ),
-        await client.post(FUND, json=by_card | {"subscriber_id": "sub_1"}, auth=signed(new)),
-        await deliver(client, new, webhook | {"phone_number": another["phone_number"]}),
-        await deliver(client, new, webhook | {"card_serial": serial, "amount": "39"}),
+        await client.post(
+            FUND_URL,
+            json=by_card | {"subscriber_id": another["id"]},
+            auth=await world.create_admin(),
+        ),
+        await client.post(FUND_URL, json=by_card | {"subscriber_id": "sub_1"}, auth=get_auth(new)),
+        await post_webhook(client, new, webhook | {"phone_number": another["phone_number"]}),
+        await post_webhook(client, new, webhook | {"card_serial": serial, "amount": "39"}),
     ):
-        assert said(changed) == (409, "DUPLICATE_REFERENCE")
-    assert await balance_of(world, new) == "60.00"
+        assert parse_error(changed) == (409, "DUPLICATE_REFERENCE")
+    assert await get_balance(world, new) == "60.00"
 
     # Another partner's references are its own.
-    other = await created(world, balance="100")
-    answer = await deliver(client, other, webhook | {"card_serial": serial})
+    other = await create_partner(world, balance="100")
+    answer = await post_webhook(client, other, webhook | {"card_serial": serial})
     assert answer.json()["new_balance"] == "80.00 SLE"
 
 
-async def test_a_request_id_stands_for_one_order(client: httpx2.AsyncClient, world: World) -> None:
-    new = await created(world, balance="100")
-    order = await _order(world, new, request_id="one")
-    first = await client.post(FUND, json=order, auth=signed(new))
-    again = await client.post(FUND, json=order | {"amount": "40.00"}, auth=signed(new))
+async def test_a_request_id_stands_for_one_order(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    new = await create_partner(world, balance="100")
+    order = await _build_request(world, new, request_id="one")
+    first = await client.post(FUND_URL, json=order, auth=get_auth(new))
+    again = await client.post(FUND_URL, json=order | {"amount": "40.00"}, auth=get_auth(new))
     assert again.json() == first.json()
-    other = await client.post(FUND, json=order | {"partner_reference": "B"}, auth=signed(new))
-    assert said(other) == (409, "DUPLICATE_REQUEST")
+    other = await client.post(FUND_URL, json=order | {"partner_reference": "B"}, auth=get_auth(new))
+    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: World) -> None:
-    new, admin = await created(world, balance="600000"), await world.admin()
-    customer = await world.subscriber()
-    active = await world.card(customer["id"])
-    blocked = await world.card(customer["id"], status="BLOCKED")
+async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, admin = await create_partner(world, balance="600000"), await world.create_admin()
+    customer = await world.create_subscriber()
+    active = await world.create_card(customer["id"])
+    blocked = await world.create_card(customer["id"], status="BLOCKED")
     order = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
 
     async def refused(**names: str) -> tuple[int, str, Any]:
-        answer = await client.post(FUND, json=order | names, auth=admin)
-        return *said(answer), answer.json().get("details")
+        answer = await client.post(FUND_URL, json=order | names, auth=admin)
+        return *parse_error(answer), answer.json().get("details")
 
     status, code, details = await refused(card_serial=active, amount="500000.01")
     assert (status, code, details["party"]) == (403, "MAX_BALANCE_EXCEEDED", "receiver")
@@ -194,7 +205,7 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: W
     )
     expected = (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
     assert await refused(subscriber_id=customer["id"]) == expected
-    await suspend(world, new)
+    await suspend_partner(world, new)
     expected = (403, "PARTNER_SUSPENDED", {"party": "sender"})
     assert await refused(subscriber_id=customer["id"]) == expected
     recorded = await world.services.database.fetch(
@@ -208,49 +219,54 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: W
     ]
 
 
-async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: World) -> None:
-    new, admin = await created(world, balance="100"), await world.admin()
-    order = await _order(world, new)
-    for id in UNKNOWN:
-        answer = await client.post(FUND, json=order | {"partner_id": id}, auth=admin)
-        assert said(answer) == (404, "PARTNER_NOT_FOUND")
+async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, admin = await create_partner(world, balance="100"), await world.create_admin()
+    order = await _build_request(world, new)
+    for id in UNKNOWN_IDS:
+        answer = await client.post(FUND_URL, json=order | {"partner_id": id}, auth=admin)
+        assert parse_error(answer) == (404, "PARTNER_NOT_FOUND")
     for id in (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "é"):
-        answer = await client.post(FUND, json=order | {"subscriber_id": id}, auth=admin)
-        assert said(answer) == (404, "SUBSCRIBER_NOT_FOUND")
+        answer = await client.post(FUND_URL, json=order | {"subscriber_id": id}, auth=admin)
+        assert parse_error(answer) == (404, "SUBSCRIBER_NOT_FOUND")
     del order["subscriber_id"]
-    answer = await client.post(FUND, json=order | {"card_serial": "NONE"}, auth=admin)
-    assert said(answer) == (404, "CARD_NOT_FOUND")
+    answer = await client.post(FUND_URL, json=order | {"card_serial": "NONE"}, auth=admin)
+    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
 
 
 async def test_a_restricted_subscribers_balance_is_not_told(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, customer = await created(world, balance="100"), await world.restricted_subscriber()
-    serial = await world.card(customer["id"])
+    new, customer = (
+        await create_partner(world, balance="100"),
+        await world.create_restricted_subscriber(),
+    )
+    serial = await world.create_card(customer["id"])
     order = {"partner_id": new["partner"]["id"], "partner_reference": "INV-1", "amount": "1"}
-    for caller in (await world.api_key("payments:write"), await world.admin()):
+    for caller in (await world.create_api_key("payments:write"), await world.create_admin()):
         for name in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
-            answer = await client.post(FUND, json=order | name, auth=caller)
-            assert said(answer) == (403, "OTP_REQUIRED")
+            answer = await client.post(FUND_URL, json=order | name, auth=caller)
+            assert parse_error(answer) == (403, "OTP_REQUIRED")
     # A partner may fund; only the receipt hides the balance, now and when it is replayed.
     for _ in range(2):
-        answer = await client.post(FUND, json=order | {"card_serial": serial}, auth=signed(new))
+        answer = await client.post(
+            FUND_URL, json=order | {"card_serial": serial}, auth=get_auth(new)
+        )
         assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
 
 
 async def test_many_at_once_pay_once_per_reference_and_never_beyond_the_overdraft(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="100", overdraft_limit="30")
-    order = await _order(world, new)
+    new = await create_partner(world, balance="100", overdraft_limit="30")
+    order = await _build_request(world, new)
     answers = await asyncio.gather(
         *(
             process.post(
-                FUND, json=order | {"partner_reference": f"INV-{number}"}, auth=signed(new)
+                FUND_URL, json=order | {"partner_reference": f"INV-{number}"}, auth=get_auth(new)
             )
             for number in range(5)
             for process in (client, other_client)
         )
     )
     assert sorted(answer.status_code for answer in answers) == [200] * 6 + [402] * 4
-    assert await balance_of(world, new) == "-20.00"
+    assert await get_balance(world, new) == "-20.00"

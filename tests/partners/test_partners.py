@@ -5,17 +5,26 @@ import asyncio
 import httpx2
 import pytest
 
-from partners.stage import UNKNOWN, URL, balance_of, created, deliver, said, signed, suspend
+from harness import Harness
+from partners.builders import (
+    PARTNERS_URL,
+    UNKNOWN_IDS,
+    create_partner,
+    get_auth,
+    get_balance,
+    parse_error,
+    post_webhook,
+    suspend_partner,
+)
 from tapgate.edge.services import Services
-from world import World
 
 
 async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_sealed(
-    client: httpx2.AsyncClient, world: World, services: Services
+    client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     new = {"name": "Big Bank", "overdraft_limit": "250"}
-    answer = await client.post(URL, json=new, auth=admin)
+    answer = await client.post(PARTNERS_URL, json=new, auth=admin)
     assert answer.status_code == 201, answer.text
     body = answer.json()
     assert list(body) == ["partner", "api_key_id", "hmac_secret", "webhook_secret"]
@@ -31,10 +40,10 @@ async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_se
         "created_at": partner["created_at"],
     }
     assert partner["id"].startswith("ptn_")
-    assert said(await client.get(URL, auth=signed(body))) == (403, "FORBIDDEN")
+    assert parse_error(await client.get(PARTNERS_URL, auth=get_auth(body))) == (403, "FORBIDDEN")
     kept = await services.database.fetchval("SELECT webhook_secret FROM partners")
     assert body["webhook_secret"].encode() not in kept
-    (entry,) = await world.audit(partner["id"], "partner.created")
+    (entry,) = await world.list_audit_entries(partner["id"], "partner.created")
     assert entry["changes"]["overdraft_limit"] == [None, "250.00"]
     assert not {body["hmac_secret"], body["webhook_secret"]} & set(str(entry).split("'"))
 
@@ -50,23 +59,23 @@ async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_se
     ],
 )
 async def test_what_is_not_acceptable_is_named(
-    client: httpx2.AsyncClient, world: World, body: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int, named: str
 ) -> None:
-    answer = await client.post(URL, json=body, auth=await world.admin())
+    answer = await client.post(PARTNERS_URL, json=body, auth=await world.create_admin())
     assert answer.status_code == status
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-async def test_without_an_overdraft_there_is_none(world: World) -> None:
+async def test_without_an_overdraft_there_is_none(world: Harness) -> None:
     for fields in ({}, {"overdraft_limit": None}, {"overdraft_limit": "0"}):
-        assert (await created(world, **fields))["partner"]["overdraft_limit"] == "0.00"
+        assert (await create_partner(world, **fields))["partner"]["overdraft_limit"] == "0.00"
 
 
 async def test_a_partner_is_funded_once_per_request(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world)
-    url, admin = f"{URL}/{new['partner']['id']}/fund", await world.admin("F")
+    new = await create_partner(world)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}/fund", await world.create_admin("F")
     order = {"amount": "1500", "request_id": "one"}
     answers = await asyncio.gather(*(client.post(url, json=order, auth=admin) for _ in range(5)))
     receipts = [answer.json() for answer in answers]
@@ -79,40 +88,42 @@ async def test_a_partner_is_funded_once_per_request(
         "amount": "1,500.00 SLE",
         "new_balance": "1,500.00 SLE",
     }
-    assert await balance_of(world, new) == "1500.00"
+    assert await get_balance(world, new) == "1500.00"
     other = await client.post(url, json=order | {"amount": "1"}, auth=admin)
-    assert said(other) == (409, "DUPLICATE_REQUEST")
+    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
     row = await world.services.database.fetchrow("SELECT type, channel FROM transactions")
     assert row is not None
     assert tuple(row) == ("partner_deposit", "admin")
 
 
-async def test_a_suspended_partner_is_not_funded(client: httpx2.AsyncClient, world: World) -> None:
-    new = await created(world)
-    await suspend(world, new)
-    url = f"{URL}/{new['partner']['id']}/fund"
-    answer = await client.post(url, json={"amount": "1"}, auth=await world.admin())
-    assert said(answer) == (403, "PARTNER_SUSPENDED")
+async def test_a_suspended_partner_is_not_funded(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    new = await create_partner(world)
+    await suspend_partner(world, new)
+    url = f"{PARTNERS_URL}/{new['partner']['id']}/fund"
+    answer = await client.post(url, json={"amount": "1"}, auth=await world.create_admin())
+    assert parse_error(answer) == (403, "PARTNER_SUSPENDED")
     assert answer.json()["details"] == {"party": "receiver"}
 
 
 async def test_partners_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    admin = await world.admin()
-    made = [(await created(world, name=name))["partner"] for name in ("one", "two", "three")]
-    first = (await client.get(URL, params={"limit": 2}, auth=admin)).json()
+    admin = await world.create_admin()
+    made = [(await create_partner(world, name=name))["partner"] for name in ("one", "two", "three")]
+    first = (await client.get(PARTNERS_URL, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [made[2], made[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(URL, params=rest, auth=admin)).json()
+    second = (await client.get(PARTNERS_URL, params=rest, auth=admin)).json()
     assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
 
 
-@pytest.mark.parametrize("id", UNKNOWN)
+@pytest.mark.parametrize("id", UNKNOWN_IDS)
 async def test_an_unknown_partner_is_not_found(
-    client: httpx2.AsyncClient, world: World, id: str
+    client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
-    admin = await world.admin()
+    admin = await world.create_admin()
     for method, path in (
         ("GET", ""),
         ("POST", "/fund"),
@@ -120,15 +131,15 @@ async def test_an_unknown_partner_is_not_found(
         ("POST", "/activate"),
     ):
         body = {"amount": "1"} if path == "/fund" else None
-        answer = await client.request(method, f"{URL}/{id}{path}", json=body, auth=admin)
-        assert said(answer) == (404, "PARTNER_NOT_FOUND"), path
+        answer = await client.request(method, f"{PARTNERS_URL}/{id}{path}", json=body, auth=admin)
+        assert parse_error(answer) == (404, "PARTNER_NOT_FOUND"), path
 
 
 async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world)
-    url, admin = f"{URL}/{new['partner']['id']}", await world.admin()
+    new = await create_partner(world)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await world.create_admin()
     for verb, status, to_key, to_webhook in (
         ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
         ("activate", "active", (403, "FORBIDDEN"), (400, "INVALID_REQUEST")),
@@ -139,29 +150,34 @@ async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_ever
         assert list(answer.json()) == ["success", "message", "partner"]
         assert answer.json()["partner"] == new["partner"] | {"status": status}
         for process in (other_client, client):
-            assert said(await process.get(URL, auth=signed(new))) == to_key
+            assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == to_key
             # Before anything in the body is looked at.
-            assert said(await deliver(process, new, b"not JSON")) == to_webhook
-    entry, _ = await world.audit(new["partner"]["id"], "partner.suspended")
+            assert parse_error(await post_webhook(process, new, b"not JSON")) == to_webhook
+    entry, _ = await world.list_audit_entries(new["partner"]["id"], "partner.suspended")
     assert (entry["reason"], entry["changes"]) == ("unpaid", {"status": ["active", "suspended"]})
-    (entry,) = await world.audit(new["partner"]["id"], "partner.activated")
+    (entry,) = await world.list_audit_entries(new["partner"]["id"], "partner.activated")
     assert entry["changes"] == {"status": ["suspended", "active"]}
 
 
 async def test_a_move_that_is_not_there_is_refused(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world)
-    url, admin = f"{URL}/{new['partner']['id']}", await world.admin()
-    assert said(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
-    await suspend(world, new)
-    assert said(await client.post(f"{url}/suspend", auth=admin)) == (409, "ALREADY_SUSPENDED")
+    new = await create_partner(world)
+    url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await world.create_admin()
+    assert parse_error(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
+    await suspend_partner(world, new)
+    assert parse_error(await client.post(f"{url}/suspend", auth=admin)) == (
+        409,
+        "ALREADY_SUSPENDED",
+    )
 
 
-async def test_partners_are_searched_and_filtered(client: httpx2.AsyncClient, world: World) -> None:
-    bank, wire = await created(world), await created(world, name="Wire Ltd")
-    await suspend(world, wire)
-    admin = await world.admin()
+async def test_partners_are_searched_and_filtered(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    bank, wire = await create_partner(world), await create_partner(world, name="Wire Ltd")
+    await suspend_partner(world, wire)
+    admin = await world.create_admin()
     for query, expected in (
         ({"search": "big BANK"}, [bank]),
         ({"search": "wire"}, [wire]),
@@ -170,8 +186,8 @@ async def test_partners_are_searched_and_filtered(client: httpx2.AsyncClient, wo
         ({"status": "suspended"}, [wire]),
         ({"status": "active"}, [bank]),
     ):
-        answer = await client.get(URL, params=query, auth=admin)
+        answer = await client.get(PARTNERS_URL, params=query, auth=admin)
         found = [record["id"] for record in answer.json()["data"]]
         assert found == [new["partner"]["id"] for new in expected], query
-    answer = await client.get(URL, params={"status": "closed"}, auth=admin)
+    answer = await client.get(PARTNERS_URL, params={"status": "closed"}, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -9,16 +9,24 @@ import msgspec
 import pytest
 
 from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
-from partners.stage import UNKNOWN, balance_of, created, deliver, said, suspend, wallet_of
+from harness import Harness
+from partners.builders import (
+    UNKNOWN_IDS,
+    create_partner,
+    get_balance,
+    get_wallet_balance,
+    parse_error,
+    post_webhook,
+    suspend_partner,
+)
 from tapgate import ids, signing
 from tapgate.partners.top_ups.model import WebhookTopUp
-from world import World
 
-NOBODY = {"message": "Unknown partner, or X-Webhook-Signature is missing or wrong"}
+UNAUTHORIZED_ERROR = {"message": "Unknown partner, or X-Webhook-Signature is missing or wrong"}
 
 
-async def _top_up(world: World, **fields: Any) -> dict[str, Any]:
-    customer = await world.subscriber()
+async def _build_top_up(world: Harness, **fields: Any) -> dict[str, Any]:
+    customer = await world.create_subscriber()
     return {
         "reference": "INV-1",
         "phone_number": customer["phone_number"],
@@ -28,11 +36,14 @@ async def _top_up(world: World, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world: World) -> None:
-    new, customer = await created(world, balance="100"), await world.subscriber(balance="1000")
-    serial = await world.card(customer["id"])
+async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, customer = (
+        await create_partner(world, balance="100"),
+        await world.create_subscriber(balance="1000"),
+    )
+    serial = await world.create_card(customer["id"])
     body = {"reference": "INV-1", "card_serial": serial, "amount": "40"}
-    answer = await deliver(client, new, body)
+    answer = await post_webhook(client, new, body)
     assert answer.status_code == 200, answer.text
     receipt = answer.json()
     assert receipt == {
@@ -52,25 +63,25 @@ async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world:
     assert tuple(row) == ("partner_fund", "partner", "INV-1", serial)
     by_phone = body | {"reference": "INV-2", "phone_number": customer["phone_number"]}
     del by_phone["card_serial"]
-    assert (await deliver(client, new, by_phone)).json()["new_balance"] == "1,080.00 SLE"
-    assert await balance_of(world, new) == "20.00"
+    assert (await post_webhook(client, new, by_phone)).json()["new_balance"] == "1,080.00 SLE"
+    assert await get_balance(world, new) == "20.00"
 
 
 @pytest.mark.parametrize("form", ["{}", "sha256={}"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
 async def test_every_form_of_the_signature_is_taken(
-    client: httpx2.AsyncClient, world: World, form: str, case: Any
+    client: httpx2.AsyncClient, world: Harness, form: str, case: Any
 ) -> None:
-    new, body = await created(world, balance="100"), await _top_up(world)
+    new, body = await create_partner(world, balance="100"), await _build_top_up(world)
     raw = json.dumps(body).encode()
     signature = case(signing.webhook_signature(new["webhook_secret"].encode(), raw))
     headers = {"X-Webhook-Signature": form.format(signature)}
-    assert (await deliver(client, new, raw, **headers)).status_code == 200
+    assert (await post_webhook(client, new, raw, **headers)).status_code == 200
 
 
-async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: World) -> None:
-    new, other = await created(world, balance="100"), await created(world)
-    body = await _top_up(world)
+async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: Harness) -> None:
+    new, other = await create_partner(world, balance="100"), await create_partner(world)
+    body = await _build_top_up(world)
     raw = json.dumps(body).encode()
     right = signing.webhook_signature(new["webhook_secret"].encode(), raw)
     by_hmac_secret = signing.webhook_signature(new["hmac_secret"].encode(), raw)
@@ -79,14 +90,20 @@ async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: Wor
     for signature in ("", "sha256=", right[:-1], right + "0", "é", "0" * 64, by_hmac_secret):
         headers = {"X-Webhook-Signature": signature.encode()}
         answers.append(await client.post(url, content=raw, headers=headers))
-    answers.append(await deliver(client, new | {"partner": other["partner"]}, raw))
-    answers.append(await deliver(client, new, raw + b" ", **{"X-Webhook-Signature": right}))
-    answers.append(await deliver(client, new, b"not JSON", **{"X-Webhook-Signature": right}))
-    answers += [await deliver(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN]
+    answers.append(await post_webhook(client, new | {"partner": other["partner"]}, raw))
+    answers.append(await post_webhook(client, new, raw + b" ", **{"X-Webhook-Signature": right}))
+    answers.append(await post_webhook(client, new, b"not JSON", **{"X-Webhook-Signature": right}))
+    answers += [
+        await post_webhook(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN_IDS
+    ]
     for answer in answers:
-        assert said(answer) == (401, "UNAUTHORIZED")
-        assert answer.json() == {"error": "Unauthorized", "code": "UNAUTHORIZED", **NOBODY}
-    assert await balance_of(world, new) == "100.00"
+        assert parse_error(answer) == (401, "UNAUTHORIZED")
+        assert answer.json() == {
+            "error": "Unauthorized",
+            "code": "UNAUTHORIZED",
+            **UNAUTHORIZED_ERROR,
+        }
+    assert await get_balance(world, new) == "100.00"
 
 
 @pytest.mark.parametrize(
@@ -106,65 +123,75 @@ async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: Wor
     ],
 )
 async def test_what_is_not_acceptable_is_named(
-    client: httpx2.AsyncClient, world: World, change: dict[str, Any], status: int, named: str
+    client: httpx2.AsyncClient, world: Harness, change: dict[str, Any], status: int, named: str
 ) -> None:
-    new, body = await created(world), await _top_up(world, **change)
-    answer = await deliver(client, new, body)
+    new, body = await create_partner(world), await _build_top_up(world, **change)
+    answer = await post_webhook(client, new, body)
     assert answer.status_code == status, answer.text
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
 @pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
-async def test_what_is_no_body_is_400(client: httpx2.AsyncClient, world: World, raw: bytes) -> None:
-    answer = await deliver(client, await created(world), raw)
-    assert said(answer) == (400, "INVALID_REQUEST")
+async def test_what_is_no_body_is_400(
+    client: httpx2.AsyncClient, world: Harness, raw: bytes
+) -> None:
+    answer = await post_webhook(client, await create_partner(world), raw)
+    assert parse_error(answer) == (400, "INVALID_REQUEST")
 
 
 async def test_whatever_a_partner_signs_is_answered_without_an_echo(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world)
+    new = await create_partner(world)
     fields = [field.encode_name for field in msgspec.structs.fields(WebhookTopUp)]
     filled = [msgspec.json.encode(dict.fromkeys(fields, value)) for value in HOSTILE_VALUES]
     for raw in (*HOSTILE_BODIES, *filled):
-        answer = await deliver(client, new, raw)
+        answer = await post_webhook(client, new, raw)
         assert answer.status_code in (400, 413, 422), (raw[:80], answer.text)
         assert CANARY not in answer.text
 
 
-async def test_another_currency_is_refused(client: httpx2.AsyncClient, world: World) -> None:
-    answer = await deliver(client, await created(world), await _top_up(world, currency="USD"))
-    assert said(answer) == (422, "CURRENCY_NOT_SUPPORTED")
+async def test_another_currency_is_refused(client: httpx2.AsyncClient, world: Harness) -> None:
+    answer = await post_webhook(
+        client, await create_partner(world), await _build_top_up(world, currency="USD")
+    )
+    assert parse_error(answer) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: World) -> None:
-    new = await created(world, balance="100")
-    body = await _top_up(world, phone_number=world.phone())
-    assert said(await deliver(client, new, body)) == (404, "SUBSCRIBER_NOT_FOUND")
+async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+    new = await create_partner(world, balance="100")
+    body = await _build_top_up(world, phone_number=world.new_phone_number())
+    assert parse_error(await post_webhook(client, new, body)) == (404, "SUBSCRIBER_NOT_FOUND")
     del body["phone_number"]
-    answer = await deliver(client, new, body | {"card_serial": "NONE"})
-    assert said(answer) == (404, "CARD_NOT_FOUND")
+    answer = await post_webhook(client, new, body | {"card_serial": "NONE"})
+    assert parse_error(answer) == (404, "CARD_NOT_FOUND")
 
 
 async def test_a_redelivery_answers_as_before_and_a_changed_one_is_a_conflict(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, body = await created(world, balance="100"), await _top_up(world)
-    first = await deliver(client, new, body)
-    again = await deliver(client, new, body | {"amount": "40"})
+    new, body = await create_partner(world, balance="100"), await _build_top_up(world)
+    first = await post_webhook(client, new, body)
+    again = await post_webhook(client, new, body | {"amount": "40"})
     assert (again.status_code, again.json()) == (200, first.json())
     assert again.headers["Idempotent-Replayed"] == "true"
-    for change in ({"amount": "41"}, {"phone_number": (await world.subscriber())["phone_number"]}):
-        assert said(await deliver(client, new, body | change)) == (409, "DUPLICATE_REFERENCE")
+    for change in (
+        {"amount": "41"},
+        {"phone_number": (await world.create_subscriber())["phone_number"]},
+    ):
+        assert parse_error(await post_webhook(client, new, body | change)) == (
+            409,
+            "DUPLICATE_REFERENCE",
+        )
 
 
 async def test_a_decline_does_not_use_the_reference_up(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, body = await created(world), await _top_up(world)
+    new, body = await create_partner(world), await _build_top_up(world)
     for _ in range(2):
-        answer = await deliver(client, new, body)
-        assert said(answer) == (402, "INSUFFICIENT_FUNDS")
+        answer = await post_webhook(client, new, body)
+        assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
         assert answer.json()["details"] == {"available": 0.0, "required": 40.0}
         assert "Idempotent-Replayed" not in answer.headers
     failed = await world.services.database.fetchval(
@@ -174,83 +201,88 @@ async def test_a_decline_does_not_use_the_reference_up(
     await world.client.post(
         f"/api/v1/admin/partners/{new['partner']['id']}/fund",
         json={"amount": "40"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
-    assert (await deliver(client, new, body)).status_code == 200
+    assert (await post_webhook(client, new, body)).status_code == 200
 
 
 async def test_a_suspended_partner_records_nothing(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, body = await created(world), await _top_up(world)
-    await suspend(world, new)
-    assert said(await deliver(client, new, body)) == (403, "PARTNER_SUSPENDED")
+    new, body = await create_partner(world), await _build_top_up(world)
+    await suspend_partner(world, new)
+    assert parse_error(await post_webhook(client, new, body)) == (403, "PARTNER_SUSPENDED")
     assert await world.services.database.fetchval("SELECT count(*) FROM transactions") == 0
 
 
 async def test_a_receiver_who_cannot_take_it_declines(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, customer = await created(world, balance="600000"), await world.subscriber()
-    body = await _top_up(world, phone_number=customer["phone_number"])
-    answer = await deliver(client, new, body | {"amount": "500000.01"})
-    assert said(answer) == (403, "MAX_BALANCE_EXCEEDED")
+    new, customer = await create_partner(world, balance="600000"), await world.create_subscriber()
+    body = await _build_top_up(world, phone_number=customer["phone_number"])
+    answer = await post_webhook(client, new, body | {"amount": "500000.01"})
+    assert parse_error(answer) == (403, "MAX_BALANCE_EXCEEDED")
     lost = {"reference": "INV-2", "amount": "1"}
-    lost["card_serial"] = await world.card(customer["id"], status="LOST")
-    answer = await deliver(client, new, lost)
-    assert said(answer) == (403, "CARD_NOT_ACTIVE")
+    lost["card_serial"] = await world.create_card(customer["id"], status="LOST")
+    answer = await post_webhook(client, new, lost)
+    assert parse_error(answer) == (403, "CARD_NOT_ACTIVE")
     await world.client.post(
         f"/api/v1/subscribers/{customer['id']}/block",
         json={"reason": "lost phone"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
-    answer = await deliver(client, new, body)
-    assert said(answer) == (403, "SUBSCRIBER_BLOCKED")
+    answer = await post_webhook(client, new, body)
+    assert parse_error(answer) == (403, "SUBSCRIBER_BLOCKED")
     assert answer.json()["details"] == {"party": "receiver"}
 
 
-async def test_a_restricted_subscriber_is_funded(client: httpx2.AsyncClient, world: World) -> None:
-    new, customer = await created(world, balance="100"), await world.restricted_subscriber()
-    body = await _top_up(world, phone_number=customer["phone_number"])
-    answer = await deliver(client, new, body)
+async def test_a_restricted_subscriber_is_funded(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    new, customer = (
+        await create_partner(world, balance="100"),
+        await world.create_restricted_subscriber(),
+    )
+    body = await _build_top_up(world, phone_number=customer["phone_number"])
+    answer = await post_webhook(client, new, body)
     assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
-    assert await wallet_of(world, customer) == "40.00"
+    assert await get_wallet_balance(world, customer) == "40.00"
 
 
 async def test_a_restricted_subscriber_with_too_much_is_declined_without_the_balance(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="1000")
-    customer = await world.restricted_subscriber(balance="499980")
-    body = await _top_up(world, phone_number=customer["phone_number"])
-    answer = await deliver(client, new, body)
-    assert said(answer) == (403, "MAX_BALANCE_EXCEEDED")
+    new = await create_partner(world, balance="1000")
+    customer = await world.create_restricted_subscriber(balance="499980")
+    body = await _build_top_up(world, phone_number=customer["phone_number"])
+    answer = await post_webhook(client, new, body)
+    assert parse_error(answer) == (403, "MAX_BALANCE_EXCEEDED")
     assert answer.json()["details"].keys() == {"limit", "attempted", "party"}
 
 
 async def test_the_same_webhook_many_times_at_once_pays_once(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, customer = await created(world, balance="1000"), await world.subscriber()
-    body = await _top_up(world, phone_number=customer["phone_number"])
+    new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
+    body = await _build_top_up(world, phone_number=customer["phone_number"])
     answers = await asyncio.gather(
-        *(deliver(process, new, body) for process in [client, other_client] * 10)
+        *(post_webhook(process, new, body) for process in [client, other_client] * 10)
     )
     assert [answer.status_code for answer in answers] == [200] * 20
     assert len({answer.text for answer in answers}) == 1
     paid = [answer for answer in answers if "Idempotent-Replayed" not in answer.headers]
     assert len(paid) == 1
-    assert await balance_of(world, new) == "960.00"
-    assert await wallet_of(world, customer) == "40.00"
+    assert await get_balance(world, new) == "960.00"
+    assert await get_wallet_balance(world, customer) == "40.00"
 
 
 async def test_of_two_webhooks_with_one_reference_at_once_one_pays(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world, balance="1000")
-    bodies = [await _top_up(world) for _ in range(2)]
+    new = await create_partner(world, balance="1000")
+    bodies = [await _build_top_up(world) for _ in range(2)]
     answers = await asyncio.gather(
-        deliver(client, new, bodies[0]), deliver(other_client, new, bodies[1])
+        post_webhook(client, new, bodies[0]), post_webhook(other_client, new, bodies[1])
     )
     assert sorted(answer.status_code for answer in answers) == [200, 409]
-    assert await balance_of(world, new) == "960.00"
+    assert await get_balance(world, new) == "960.00"

@@ -5,13 +5,15 @@ import asyncio
 import httpx2
 import pytest
 
-from pos.stage import LOOK_UP, VERIFY, Shop, refusal
-from world import PIN, WRONG_PIN, World
+from harness import PIN, WRONG_PIN, Harness
+from pos.builders import LOOKUP_URL, VERIFY_URL, PosDriver, parse_error
 
 
-async def test_a_card_is_verified_with_its_pin(client: httpx2.AsyncClient, world: World) -> None:
-    shop = await Shop.open(world, balance="1234.50")
-    answer = await client.post(VERIFY, json={"card_serial": shop.card, "pin": PIN}, auth=shop.till)
+async def test_a_card_is_verified_with_its_pin(client: httpx2.AsyncClient, world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="1234.50")
+    answer = await client.post(
+        VERIFY_URL, json={"card_serial": shop.card, "pin": PIN}, auth=shop.merchant_auth
+    )
     assert answer.status_code == 200, answer.text
     assert answer.json() == {
         "success": True,
@@ -23,10 +25,12 @@ async def test_a_card_is_verified_with_its_pin(client: httpx2.AsyncClient, world
 
 
 async def test_a_card_that_cannot_pay_has_no_balance(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    shop = await Shop.open(world, status="BLOCKED")
-    answer = await client.post(VERIFY, json={"card_serial": shop.card, "pin": PIN}, auth=shop.till)
+    shop = await PosDriver.create(world, status="BLOCKED")
+    answer = await client.post(
+        VERIFY_URL, json={"card_serial": shop.card, "pin": PIN}, auth=shop.merchant_auth
+    )
     assert answer.json() == {
         "success": True,
         "message": "Card is not active",
@@ -35,23 +39,25 @@ async def test_a_card_that_cannot_pay_has_no_balance(
     }
 
 
-async def test_wrong_pins_at_once_are_three_tries(client: httpx2.AsyncClient, world: World) -> None:
-    shop = await Shop.open(world)
+async def test_wrong_pins_at_once_are_three_tries(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    shop = await PosDriver.create(world)
     body = {"card_serial": shop.card, "pin": WRONG_PIN}
     answers = await asyncio.gather(
-        *(client.post(VERIFY, json=body, auth=shop.till) for _ in range(20))
+        *(client.post(VERIFY_URL, json=body, auth=shop.merchant_auth) for _ in range(20))
     )
-    codes = sorted(refusal(answer) for answer in answers)
+    codes = sorted(parse_error(answer) for answer in answers)
     assert codes == [(400, "INVALID_PIN")] * 3 + [(403, "ACCOUNT_LOCKED")] * 17
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
 async def test_an_app_learns_no_balance(
-    client: httpx2.AsyncClient, world: World, prefix: str
+    client: httpx2.AsyncClient, world: Harness, prefix: str
 ) -> None:
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     answer = await client.post(
-        f"{prefix}/payment/verify-card", json={"card_serial": shop.card}, auth=shop.till
+        f"{prefix}/payment/verify-card", json={"card_serial": shop.card}, auth=shop.merchant_auth
     )
     assert answer.json() == {
         "success": True,
@@ -61,13 +67,15 @@ async def test_an_app_learns_no_balance(
     }
 
 
-@pytest.mark.parametrize("url", [LOOK_UP, "/payment/lookup-card", "/api/v1/payment/lookup-card"])
+@pytest.mark.parametrize("url", [LOOKUP_URL, "/payment/lookup-card", "/api/v1/payment/lookup-card"])
 async def test_a_card_is_found_by_serial_and_by_uid(
-    client: httpx2.AsyncClient, world: World, url: str
+    client: httpx2.AsyncClient, world: Harness, url: str
 ) -> None:
-    shop = await Shop.open(world, uid="04:A1:B2:C3:D4:E5:80")
+    shop = await PosDriver.create(world, uid="04:A1:B2:C3:D4:E5:80")
     for identifier in (shop.card, "04:A1:B2:C3:D4:E5:80", "04a1b2c3d4e580", "04-a1-b2-c3-d4-e5-80"):
-        answer = await client.post(url, json={"card_identifier": identifier}, auth=shop.till)
+        answer = await client.post(
+            url, json={"card_identifier": identifier}, auth=shop.merchant_auth
+        )
         assert answer.status_code == 200, (identifier, answer.text)
         assert answer.json() == {
             "success": True,
@@ -79,10 +87,12 @@ async def test_a_card_is_found_by_serial_and_by_uid(
         }
 
 
-@pytest.mark.parametrize("url", [LOOK_UP, VERIFY, "/payment/verify-card", "/payment/lookup-card"])
+@pytest.mark.parametrize(
+    "url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"]
+)
 async def test_an_unknown_card_is_not_found(
-    client: httpx2.AsyncClient, world: World, url: str
+    client: httpx2.AsyncClient, world: Harness, url: str
 ) -> None:
     body = {"card_serial": "NOBODY-1", "card_identifier": "NOBODY-1", "pin": PIN}
-    answer = await client.post(url, json=body, auth=await world.processor())
-    assert refusal(answer) == (404, "CARD_NOT_FOUND")
+    answer = await client.post(url, json=body, auth=await world.create_processor())
+    assert parse_error(answer) == (404, "CARD_NOT_FOUND")

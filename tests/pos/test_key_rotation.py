@@ -6,29 +6,29 @@ from typing import Any
 import httpx2
 import pytest
 
-from pos.stage import PAY, Shop, refusal
+from harness import Harness, HmacAuth
+from pos.builders import PAY_URL, PosDriver, parse_error
 from tapgate import ids
 from tapgate.credentials.principals import Principal
-from world import RequestSignature, World
 
-REPLAYED = "idempotent-replayed"
+REPLAYED_HEADER = "idempotent-replayed"
 
 
-async def _new_key(world: World, key: RequestSignature, **body: Any) -> RequestSignature:
+async def _create_key(world: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
     """A further key of the same processor, or of one of its terminals."""
-    url = f"/api/v1/processors/{await world.processor_of(key)}/keys"
-    response = await world.client.post(url, json=body, auth=await world.admin())
+    url = f"/api/v1/processors/{await world.get_processor_id(key)}/keys"
+    response = await world.client.post(url, json=body, auth=await world.create_admin())
     assert response.status_code == 201, response.text
-    return RequestSignature(response.json()["api_key_id"], response.json()["hmac_secret"])
+    return HmacAuth(response.json()["api_key_id"], response.json()["hmac_secret"])
 
 
-async def _delete_key(world: World, key: RequestSignature) -> None:
-    url = f"/api/v1/processors/{await world.processor_of(key)}/keys/{key.id}"
-    assert (await world.client.delete(url, auth=await world.admin())).status_code == 204
+async def _delete_key(world: Harness, key: HmacAuth) -> None:
+    url = f"/api/v1/processors/{await world.get_processor_id(key)}/keys/{key.id}"
+    assert (await world.client.delete(url, auth=await world.create_admin())).status_code == 204
 
 
-async def _upgrade_from_the_previous_release(
-    world: World, paid: dict[RequestSignature, httpx2.Response], *, owner: RequestSignature | None
+async def _downgrade_and_migrate(
+    world: Harness, paid: dict[HmacAuth, httpx2.Response], *, owner: HmacAuth | None
 ) -> None:
     """Store each payment as request `one` of its key, which used to be the scope.
 
@@ -51,7 +51,7 @@ async def _upgrade_from_the_previous_release(
     await world.services.signals.wait_for_acks(ticket)
 
 
-async def _count(world: World) -> int:
+async def _count_transactions(world: Harness) -> int:
     count: int = await world.services.database.fetchval(
         "SELECT count(*) FROM transactions WHERE type = 'pos_payment'"
     )
@@ -59,41 +59,42 @@ async def _count(world: World) -> int:
 
 
 @pytest.mark.parametrize("of", ["processor", "terminal"])
-async def test_retry_with_the_new_key_replays(world: World, of: str) -> None:
-    shop = await Shop.open(world)
-    body = {"terminal_id": await shop.terminal()} if of == "terminal" else {}
-    old = await _new_key(world, shop.till, **body)
+async def test_retry_with_the_new_key_replays(world: Harness, of: str) -> None:
+    shop = await PosDriver.create(world)
+    body = {"terminal_id": await shop.create_terminal()} if of == "terminal" else {}
+    old = await _create_key(world, shop.merchant_auth, **body)
     paid = await shop.pay(auth=old, request_id="one")
     assert paid.status_code == 200, paid.text
-    new = await _new_key(world, shop.till, **body)
+    new = await _create_key(world, shop.merchant_auth, **body)
     await _delete_key(world, old)
     retried = await shop.pay(auth=new, request_id="one")
-    assert (retried.content, retried.headers[REPLAYED]) == (paid.content, "true")
-    assert await _count(world) == 1
+    assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
+    assert await _count_transactions(world) == 1
     other = await shop.pay("99.00", auth=new, request_id="one")
-    assert refusal(other) == (409, "DUPLICATE_REQUEST")
+    assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_owners_do_not_share_idempotency_keys(world: World) -> None:
-    shop = await Shop.open(world)
+async def test_owners_do_not_share_idempotency_keys(world: Harness) -> None:
+    shop = await PosDriver.create(world)
     first, second = [
-        await _new_key(world, shop.till, terminal_id=await shop.terminal()) for _ in range(2)
+        await _create_key(world, shop.merchant_auth, terminal_id=await shop.create_terminal())
+        for _ in range(2)
     ]
-    for key in (shop.till, first, second):
+    for key in (shop.merchant_auth, first, second):
         paid = await shop.pay(auth=key, request_id="one")
-        assert (paid.status_code, REPLAYED in paid.headers) == (200, False)
-    assert await _count(world) == 3
+        assert (paid.status_code, REPLAYED_HEADER in paid.headers) == (200, False)
+    assert await _count_transactions(world) == 3
 
 
 async def test_parallel_retries_under_two_keys_pay_once(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    shop = await Shop.open(world)
-    keys = [shop.till, await _new_key(world, shop.till)]
+    shop = await PosDriver.create(world)
+    keys = [shop.merchant_auth, await _create_key(world, shop.merchant_auth)]
     body = {"request_id": "one", "card_serial": shop.card, "amount": "10.00"}
     responses = await asyncio.gather(
         *(
-            process.post(PAY, json=body, auth=key)
+            process.post(PAY_URL, json=body, auth=key)
             for _ in range(10)
             for process in (client, other_client)
             for key in keys
@@ -101,117 +102,115 @@ async def test_parallel_retries_under_two_keys_pay_once(
     )
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert sum(REPLAYED not in response.headers for response in responses) == 1
-    assert (await _count(world), await shop.balance()) == (1, 990_00)
+    assert sum(REPLAYED_HEADER not in response.headers for response in responses) == 1
+    assert (await _count_transactions(world), await shop.get_balance()) == (1, 990_00)
 
 
 @pytest.mark.parametrize("of", ["processor", "terminal"])
 @pytest.mark.parametrize("scope", ["owner", "former"])
 async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner(
-    world: World, of: str, scope: str
+    world: Harness, of: str, scope: str
 ) -> None:
-    shop = await Shop.open(world)
-    body = {"terminal_id": await shop.terminal()} if of == "terminal" else {}
-    old = await _new_key(world, shop.till, **body)
+    shop = await PosDriver.create(world)
+    body = {"terminal_id": await shop.create_terminal()} if of == "terminal" else {}
+    old = await _create_key(world, shop.merchant_auth, **body)
     paid = await shop.pay(auth=old)
-    await _upgrade_from_the_previous_release(
-        world, {old: paid}, owner=old if scope == "owner" else None
-    )
-    new = await _new_key(world, shop.till, **body)
+    await _downgrade_and_migrate(world, {old: paid}, owner=old if scope == "owner" else None)
+    new = await _create_key(world, shop.merchant_auth, **body)
     for key in (old, new):
         retried = await shop.pay(auth=key, request_id="one")
-        assert (retried.content, retried.headers.get(REPLAYED)) == (paid.content, "true")
+        assert (retried.content, retried.headers.get(REPLAYED_HEADER)) == (paid.content, "true")
     await _delete_key(world, old)
     retried = await shop.pay(auth=new, request_id="one")
     assert retried.content == paid.content
     conflict = await shop.pay("5.00", auth=new, request_id="one")
-    assert refusal(conflict) == (409, "DUPLICATE_REQUEST")
-    assert await _count(world) == 1
+    assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
+    assert await _count_transactions(world) == 1
 
 
-async def _two_payments_under_one_id(
-    world: World, shop: Shop, amounts: tuple[str, str], owner: int
-) -> dict[RequestSignature, httpx2.Response]:
+async def _create_payments_with_same_id(
+    world: Harness, shop: PosDriver, amounts: tuple[str, str], owner: int
+) -> dict[HmacAuth, httpx2.Response]:
     """The previous release accepted one request id once per key."""
-    keys = [shop.till, await world.another_key(shop.till)]
+    keys = [shop.merchant_auth, await world.create_second_key(shop.merchant_auth)]
     paid = {
         key: await shop.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)
     }
-    await _upgrade_from_the_previous_release(world, paid, owner=keys[owner])
+    await _downgrade_and_migrate(world, paid, owner=keys[owner])
     return paid
 
 
 @pytest.mark.parametrize("owner", [0, 1])
 async def test_one_id_used_for_two_payments_replays_the_payment_that_is_repeated(
-    world: World, owner: int
+    world: Harness, owner: int
 ) -> None:
-    shop = await Shop.open(world)
-    paid = await _two_payments_under_one_id(world, shop, ("10.00", "20.00"), owner)
-    for key in (*paid, await world.another_key(shop.till)):
+    shop = await PosDriver.create(world)
+    paid = await _create_payments_with_same_id(world, shop, ("10.00", "20.00"), owner)
+    for key in (*paid, await world.create_second_key(shop.merchant_auth)):
         for amount, first in zip(("10.00", "20.00"), paid.values(), strict=True):
             retried = await shop.pay(amount, auth=key, request_id="one")
-            assert (retried.content, retried.headers[REPLAYED]) == (first.content, "true")
+            assert (retried.content, retried.headers[REPLAYED_HEADER]) == (first.content, "true")
         conflict = await shop.pay("30.00", auth=key, request_id="one")
-        assert refusal(conflict) == (409, "DUPLICATE_REQUEST")
-    assert await _count(world) == 2
+        assert parse_error(conflict) == (409, "DUPLICATE_REQUEST")
+    assert await _count_transactions(world) == 2
 
 
 @pytest.mark.parametrize("owner", [0, 1])
 async def test_one_id_used_for_the_same_payment_twice_replays_that_of_the_key(
-    world: World, owner: int
+    world: Harness, owner: int
 ) -> None:
-    shop = await Shop.open(world)
-    paid = await _two_payments_under_one_id(world, shop, ("10.00", "10.00"), owner)
+    shop = await PosDriver.create(world)
+    paid = await _create_payments_with_same_id(world, shop, ("10.00", "10.00"), owner)
     receipts = [response.json() for response in paid.values()]
     assert receipts[0]["transaction_id"] != receipts[1]["transaction_id"]
     for key, receipt in zip(paid, receipts, strict=True):
         assert (await shop.pay("10.00", auth=key, request_id="one")).json() == receipt
-    third = await world.another_key(shop.till)
+    third = await world.create_second_key(shop.merchant_auth)
     assert (await shop.pay("10.00", auth=third, request_id="one")).json() == receipts[owner]
-    assert await _count(world) == 2
+    assert await _count_transactions(world) == 2
 
 
 async def test_process_of_the_previous_release_does_not_pay_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """During a rolling upgrade a retry may reach a process that uses the key as scope."""
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     first = await shop.pay()
-    await _upgrade_from_the_previous_release(world, {shop.till: first}, owner=shop.till)
+    await _downgrade_and_migrate(world, {shop.merchant_auth: first}, owner=shop.merchant_auth)
     paid = await shop.pay("7.00", request_id="two")
     assert paid.status_code == 200
     with monkeypatch.context() as previous:
         previous.setattr(Principal, "idempotency_scope", property(lambda caller: caller.id))
         retried = await shop.pay("7.00", request_id="two")
-        assert (retried.content, retried.headers[REPLAYED]) == (paid.content, "true")
+        assert (retried.content, retried.headers[REPLAYED_HEADER]) == (paid.content, "true")
         fresh = await shop.pay("8.00", request_id="three")
     retried = await shop.pay("8.00", request_id="three")
-    assert (retried.content, retried.headers[REPLAYED]) == (fresh.content, "true")
-    assert await _count(world) == 3
+    assert (retried.content, retried.headers[REPLAYED_HEADER]) == (fresh.content, "true")
+    assert await _count_transactions(world) == 3
 
 
 async def test_rotation_while_paying_pays_every_request_once(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     """A client switches to the new key on 401 and retries what it was not sure about."""
-    await world.without_compliance_rules()
-    shop = await Shop.open(world)
-    keys = [shop.till]
+    await world.disable_compliance_rules()
+    shop = await PosDriver.create(world)
+    keys = [shop.merchant_auth]
 
     async def pay(number: int) -> httpx2.Response:
         body = {"request_id": f"rotated-{number}", "card_serial": shop.card, "amount": "1.00"}
         for attempt in range(50):
             process = (client, other_client)[(number + attempt) % 2]
-            response = await process.post(PAY, json=body, auth=keys[-1])
+            response = await process.post(PAY_URL, json=body, auth=keys[-1])
             if response.status_code == 200 and attempt % 2:
                 return response
         raise AssertionError(response.text)
 
     async def rotate() -> None:
         for _ in range(4):
-            keys.append(await _new_key(world, shop.till))
+            keys.append(await _create_key(world, shop.merchant_auth))
             await _delete_key(world, keys[-2])
 
     responses, _ = await asyncio.gather(asyncio.gather(*(pay(n) for n in range(40))), rotate())
     assert len({response.json()["transaction_id"] for response in responses}) == 40
-    assert (await _count(world), await shop.balance()) == (40, 960_00)
+    assert (await _count_transactions(world), await shop.get_balance()) == (40, 960_00)

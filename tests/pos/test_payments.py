@@ -5,15 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from pos.stage import PAY, Shop, refusal
+from harness import PIN, WRONG_PIN, Harness, HmacAuth
+from pos.builders import PAY_URL, PosDriver, parse_error
 from tapgate import ids
-from world import PIN, WRONG_PIN, RequestSignature, World
 
-TWINS = ["/payment", "/api/v1/payment"]
+ALIAS_PATHS = ["/payment", "/api/v1/payment"]
 
 
-async def test_a_payment_is_approved(world: World) -> None:
-    shop = await Shop.open(world)
+async def test_a_payment_is_approved(world: Harness) -> None:
+    shop = await PosDriver.create(world)
     answer = await shop.pay("100.00", metadata={"order": "A-17"}, merchant_name="Corner shop")
     assert answer.status_code == 200, answer.text
     receipt = answer.json()
@@ -30,45 +30,45 @@ async def test_a_payment_is_approved(world: World) -> None:
     }
 
 
-@pytest.mark.parametrize("url", [PAY, *TWINS])
-async def test_a_request_id_is_required(world: World, url: str) -> None:
-    shop = await Shop.open(world)
+@pytest.mark.parametrize("url", [PAY_URL, *ALIAS_PATHS])
+async def test_a_request_id_is_required(world: Harness, url: str) -> None:
+    shop = await PosDriver.create(world)
     answer = await shop.pay(url=url, request_id=None)
-    assert refusal(answer) == (400, "INVALID_REQUEST")
+    assert parse_error(answer) == (400, "INVALID_REQUEST")
     assert "request_id" in answer.json()["details"]["fields"]
     # What is missing is told before what is not acceptable.
     answer = await shop.pay(url=url, request_id=None, currency="USD")
-    assert refusal(answer) == (400, "INVALID_REQUEST")
+    assert parse_error(answer) == (400, "INVALID_REQUEST")
 
 
-async def test_above_the_no_pin_limit_the_pin_is_needed(world: World) -> None:
-    shop = await Shop.open(world)
-    assert refusal(await shop.pay("500.01")) == (403, "PIN_REQUIRED")
+async def test_above_the_no_pin_limit_the_pin_is_needed(world: Harness) -> None:
+    shop = await PosDriver.create(world)
+    assert parse_error(await shop.pay("500.01")) == (403, "PIN_REQUIRED")
     assert (await shop.pay("500.01", pin=PIN)).status_code == 200
 
 
-async def test_five_times_the_no_pin_limit_is_all_of_a_day(world: World) -> None:
-    shop = await Shop.open(world, balance="5000")
+async def test_five_times_the_no_pin_limit_is_all_of_a_day(world: Harness) -> None:
+    shop = await PosDriver.create(world, balance="5000")
     for _ in range(5):
         assert (await shop.pay("500")).status_code == 200
-    assert refusal(await shop.pay("0.01")) == (403, "PIN_REQUIRED")
+    assert parse_error(await shop.pay("0.01")) == (403, "PIN_REQUIRED")
     assert (await shop.pay("0.01", pin=PIN)).status_code == 200
 
 
-async def test_a_wrong_pin_is_counted_and_three_lock(world: World) -> None:
-    shop = await Shop.open(world)
+async def test_a_wrong_pin_is_counted_and_three_lock(world: Harness) -> None:
+    shop = await PosDriver.create(world)
     for remaining in (2, 1, 0):
         answer = await shop.pay("10", pin=WRONG_PIN)
-        assert refusal(answer) == (400, "INVALID_PIN")
+        assert parse_error(answer) == (400, "INVALID_PIN")
         assert answer.json()["details"] == {"attempts_remaining": remaining}
-    assert refusal(await shop.pay("10", pin=PIN)) == (403, "ACCOUNT_LOCKED")
-    assert await shop.balance() == 1000_00
+    assert parse_error(await shop.pay("10", pin=PIN)) == (403, "ACCOUNT_LOCKED")
+    assert await shop.get_balance() == 1000_00
 
 
 async def test_the_pin_of_a_request_that_was_refused_does_not_use_the_request_up(
-    world: World,
+    world: Harness,
 ) -> None:
-    shop = await Shop.open(world)
+    shop = await PosDriver.create(world)
     wrong = await shop.pay("10", request_id="one", pin=WRONG_PIN)
     right = await shop.pay("10", request_id="one", pin=PIN)
     assert (wrong.status_code, right.status_code) == (400, 200)
@@ -78,44 +78,46 @@ async def test_the_pin_of_a_request_that_was_refused_does_not_use_the_request_up
 @pytest.mark.parametrize(
     ("column", "value"), [("status", "BLOCKED"), ("status", "LOST"), ("expires_at", "past")]
 )
-async def test_a_card_that_is_not_active_is_declined(world: World, column: str, value: str) -> None:
+async def test_a_card_that_is_not_active_is_declined(
+    world: Harness, column: str, value: str
+) -> None:
     past = world.services.clock() - timedelta(seconds=1)
-    shop = await Shop.open(world, **{column: past if value == "past" else value})
+    shop = await PosDriver.create(world, **{column: past if value == "past" else value})
     answer = await shop.pay()
-    assert refusal(answer) == (403, "CARD_NOT_ACTIVE")
+    assert parse_error(answer) == (403, "CARD_NOT_ACTIVE")
     assert answer.json()["details"] == {"party": "sender"}
 
 
-async def test_a_blocked_holder_is_declined(world: World) -> None:
-    shop = await Shop.open(world)
+async def test_a_blocked_holder_is_declined(world: Harness) -> None:
+    shop = await PosDriver.create(world)
     blocked = await world.client.post(
         f"/api/v1/subscribers/{shop.customer['id']}/block",
         json={"reason": "fraud"},
-        auth=await world.admin(),
+        auth=await world.create_admin(),
     )
     assert blocked.status_code == 200
-    assert refusal(await shop.pay()) == (403, "SUBSCRIBER_BLOCKED")
+    assert parse_error(await shop.pay()) == (403, "SUBSCRIBER_BLOCKED")
 
 
-async def test_an_unknown_card_is_not_found(world: World) -> None:
-    shop = await Shop.open(world)
-    assert refusal(await shop.pay(card_serial="NOBODY-1")) == (404, "CARD_NOT_FOUND")
+async def test_an_unknown_card_is_not_found(world: Harness) -> None:
+    shop = await PosDriver.create(world)
+    assert parse_error(await shop.pay(card_serial="NOBODY-1")) == (404, "CARD_NOT_FOUND")
 
 
-async def test_another_currency_is_refused(world: World) -> None:
-    shop = await Shop.open(world)
-    assert refusal(await shop.pay(currency="USD")) == (422, "CURRENCY_NOT_SUPPORTED")
+async def test_another_currency_is_refused(world: Harness) -> None:
+    shop = await PosDriver.create(world)
+    assert parse_error(await shop.pay(currency="USD")) == (422, "CURRENCY_NOT_SUPPORTED")
     assert (await shop.pay(currency="SLE")).status_code == 200
 
 
-async def test_a_terminal_that_is_named_must_be_the_processors_own(world: World) -> None:
-    shop, other = await Shop.open(world), await Shop.open(world)
-    own, anothers = await shop.terminal(), await other.terminal()
-    blocked = await shop.terminal("blocked")
+async def test_a_terminal_that_is_named_must_be_the_processors_own(world: Harness) -> None:
+    shop, other = await PosDriver.create(world), await PosDriver.create(world)
+    own, anothers = await shop.create_terminal(), await other.create_terminal()
+    blocked = await shop.create_terminal("blocked")
     assert (await shop.pay("1", terminal_id=own)).status_code == 200
-    assert refusal(await shop.pay("1", terminal_id=anothers)) == (404, "TERMINAL_NOT_FOUND")
-    assert refusal(await shop.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
-    assert refusal(await shop.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
+    assert parse_error(await shop.pay("1", terminal_id=anothers)) == (404, "TERMINAL_NOT_FOUND")
+    assert parse_error(await shop.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
+    assert parse_error(await shop.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
     await world.services.authenticator.terminals.flush_last_seen()
     seen = await world.services.database.fetch(
         "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
@@ -124,10 +126,10 @@ async def test_a_terminal_that_is_named_must_be_the_processors_own(world: World)
 
 
 async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now(
-    world: World,
+    world: Harness,
 ) -> None:
-    shop = await Shop.open(world)
-    terminal = await shop.terminal()
+    shop = await PosDriver.create(world)
+    terminal = await shop.create_terminal()
     first = await shop.pay("1", request_id="one", terminal_id=terminal)
     async with world.services.database.transaction() as tx:
         await tx.execute("UPDATE terminals SET status = 'blocked'")
@@ -135,18 +137,18 @@ async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now
     await world.services.signals.wait_for_acks(ticket)
     again = await shop.pay("1", request_id="one", terminal_id=terminal)
     assert again.json() == first.json()
-    assert refusal(await shop.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
+    assert parse_error(await shop.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
 
 
-async def test_a_terminals_key_fixes_the_terminal(world: World) -> None:
-    shop = await Shop.open(world)
-    own, other = await shop.terminal(), await shop.terminal()
+async def test_a_terminals_key_fixes_the_terminal(world: Harness) -> None:
+    shop = await PosDriver.create(world)
+    own, other = await shop.create_terminal(), await shop.create_terminal()
     async with world.services.database.transaction() as tx:
         processor_id = await tx.fetchval("SELECT processor_id FROM terminals LIMIT 1")
         key = await world.services.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, ids.decode(ids.TERMINAL, own)
         )
-    till = RequestSignature(ids.encode(ids.KEY, key.id), key.secret)
+    till = HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
     assert (await shop.pay("1", auth=till, terminal_id=other)).status_code == 200
     context = await world.services.database.fetchval(
         "SELECT context FROM transactions WHERE type = 'pos_payment'"
@@ -154,38 +156,38 @@ async def test_a_terminals_key_fixes_the_terminal(world: World) -> None:
     assert context["terminal_id"] == own
 
 
-async def test_an_app_cannot_give_a_pin(world: World) -> None:
-    shop = await Shop.open(world)
+async def test_an_app_cannot_give_a_pin(world: Harness) -> None:
+    shop = await PosDriver.create(world)
     answer = await shop.pay("500.01", url="/payment", pin=PIN)
-    assert refusal(answer) == (403, "PIN_REQUIRED")
+    assert parse_error(answer) == (403, "PIN_REQUIRED")
 
 
-async def test_the_twins_are_one_path(world: World) -> None:
-    shop = await Shop.open(world)
-    first, second = [await shop.pay("5", url=url, request_id="one") for url in TWINS]
+async def test_the_twins_are_one_path(world: Harness) -> None:
+    shop = await PosDriver.create(world)
+    first, second = [await shop.pay("5", url=url, request_id="one") for url in ALIAS_PATHS]
     assert first.json() == second.json()
     assert second.headers["Idempotent-Replayed"] == "true"
     assert first.json()["fee_amount"] == "0.05 SLE"
     at_a_terminal = await shop.pay("5", request_id="one")
-    assert refusal(at_a_terminal) == (409, "DUPLICATE_REQUEST")
+    assert parse_error(at_a_terminal) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_200_payments_at_once_on_a_wallet_that_affords_100(world: World) -> None:
-    await world.without_compliance_rules()
-    shop = await Shop.open(world, balance="200")
+async def test_200_payments_at_once_on_a_wallet_that_affords_100(world: Harness) -> None:
+    await world.disable_compliance_rules()
+    shop = await PosDriver.create(world, balance="200")
     answers = await asyncio.gather(*(shop.pay("2", pin=PIN) for _ in range(200)))
     paid = [answer for answer in answers if answer.status_code == 200]
-    declined = {refusal(answer) for answer in answers if answer.status_code != 200}
+    declined = {parse_error(answer) for answer in answers if answer.status_code != 200}
     assert len(paid) == 100
     assert declined == {(402, "INSUFFICIENT_FUNDS")}
-    assert await shop.balance() == 0
+    assert await shop.get_balance() == 0
 
 
-async def test_a_day_limit_is_not_passed_by_payments_at_once(world: World) -> None:
-    await world.without_compliance_rules()
-    shop = await Shop.open(world, balance="200000")
+async def test_a_day_limit_is_not_passed_by_payments_at_once(world: Harness) -> None:
+    await world.disable_compliance_rules()
+    shop = await PosDriver.create(world, balance="200000")
     answers = await asyncio.gather(*(shop.pay("10000", pin=PIN) for _ in range(20)))
     paid = [answer for answer in answers if answer.status_code == 200]
-    declined = {refusal(answer) for answer in answers if answer.status_code != 200}
+    declined = {parse_error(answer) for answer in answers if answer.status_code != 200}
     assert len(paid) == 10
     assert declined == {(403, "DAILY_LIMIT_EXCEEDED")}

@@ -4,15 +4,23 @@ from typing import Any
 
 import httpx2
 
-from processors.stage import GOOD, URL, created, said_to, signed
+from harness import Harness
+from processors.builders import (
+    PROCESSORS_URL,
+    VALID_CREDENTIAL,
+    create_processor,
+    get_auth,
+    probe_credential,
+)
 from tapgate import ids
-from world import World
 
-GONE = (401, "UNAUTHORIZED")
+UNAUTHORIZED = (401, "UNAUTHORIZED")
 
 
-async def _new_key(world: World, url: str, **body: Any) -> dict[str, Any]:
-    answer = await world.client.post(f"{url}/keys", json=body or None, auth=await world.admin())
+async def _create_key(world: Harness, url: str, **body: Any) -> dict[str, Any]:
+    answer = await world.client.post(
+        f"{url}/keys", json=body or None, auth=await world.create_admin()
+    )
     assert answer.status_code == 201, answer.text
     assert list(answer.json()) == ["api_key_id", "hmac_secret"]
     key: dict[str, Any] = answer.json()
@@ -20,33 +28,36 @@ async def _new_key(world: World, url: str, **body: Any) -> dict[str, Any]:
 
 
 async def test_a_key_is_rotated_and_the_old_one_refused_at_once_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    old = await created(world)
-    url, admin = f"{URL}/{old['processor_id']}", await world.admin()
-    new = await _new_key(world, url)
+    old = await create_processor(world)
+    url, admin = f"{PROCESSORS_URL}/{old['processor_id']}", await world.create_admin()
+    new = await _create_key(world, url)
     assert new["hmac_secret"] != old["hmac_secret"]
     for process in (client, other_client):
-        assert await said_to(process, signed(new)) == GOOD
-        assert await said_to(process, signed(old)) == GOOD
+        assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
+        assert await probe_credential(process, get_auth(old)) == VALID_CREDENTIAL
     answer = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
     assert (answer.status_code, answer.content) == (204, b"")
     for process in (other_client, client):
-        assert await said_to(process, signed(old)) == GONE
-        assert await said_to(process, signed(new)) == GOOD
-    (entry,) = await world.audit(new["api_key_id"], "signing_key.created")
+        assert await probe_credential(process, get_auth(old)) == UNAUTHORIZED
+        assert await probe_credential(process, get_auth(new)) == VALID_CREDENTIAL
+    (entry,) = await world.list_audit_entries(new["api_key_id"], "signing_key.created")
     assert entry["changes"] == {"processor_id": [None, old["processor_id"]]}
-    (entry,) = await world.audit(old["api_key_id"], "signing_key.deleted")
+    (entry,) = await world.list_audit_entries(old["api_key_id"], "signing_key.deleted")
     assert entry["actor"]["id"] == admin.id
 
     # The last one may go, too.
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
-    assert await said_to(client, signed(new)) == GONE
+    assert await probe_credential(client, get_auth(new)) == UNAUTHORIZED
     assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
 
 
-async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world: World) -> None:
-    url, admin = f"{URL}/{(await created(world))['processor_id']}", await world.admin()
+async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world: Harness) -> None:
+    url, admin = (
+        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
+        await world.create_admin(),
+    )
     added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
     terminal_id = added["terminal"]["id"]
 
@@ -54,7 +65,7 @@ async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world:
         (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
         return terminal["api_key_id"]
 
-    new = await _new_key(world, url, terminal_id=terminal_id)
+    new = await _create_key(world, url, terminal_id=terminal_id)
     assert await key_shown() == new["api_key_id"]
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
     assert await key_shown() == added["api_key_id"]
@@ -63,10 +74,13 @@ async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world:
 
 
 async def test_a_key_for_anothers_terminal_is_refused(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    url, admin = f"{URL}/{(await created(world))['processor_id']}", await world.admin()
-    others = f"{URL}/{(await created(world))['processor_id']}/terminals"
+    url, admin = (
+        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
+        await world.create_admin(),
+    )
+    others = f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}/terminals"
     till = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
     for terminal_id in (till["id"], "ter_1"):
         answer = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
@@ -74,13 +88,13 @@ async def test_a_key_for_anothers_terminal_is_refused(
 
 
 async def test_keys_are_listed_newest_first_in_pages_without_secrets(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new = await created(world)
-    url, admin = f"{URL}/{new['processor_id']}", await world.admin()
-    await created(world)
+    new = await create_processor(world)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await world.create_admin()
+    await create_processor(world)
     till = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
-    newest = await _new_key(world, url)
+    newest = await _create_key(world, url)
     answer = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
     first = answer.json()
     rest = {"limit": 2, "cursor": first["next_cursor"]}
@@ -96,12 +110,12 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
 
 
 async def test_what_is_not_the_processors_key_is_not_found(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    new, others = await created(world), await created(world)
-    url, admin = f"{URL}/{new['processor_id']}/keys", await world.admin()
+    new, others = await create_processor(world), await create_processor(world)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}/keys", await world.create_admin()
     await client.delete(f"{url}/{new['api_key_id']}", auth=admin)
     for key in (new["api_key_id"], others["api_key_id"], ids.encode(ids.KEY, 1), "key_1", "é"):
         answer = await client.delete(f"{url}/{key}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
-    assert await said_to(client, signed(others)) == GOOD
+    assert await probe_credential(client, get_auth(others)) == VALID_CREDENTIAL

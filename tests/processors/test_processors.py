@@ -3,16 +3,25 @@
 import httpx2
 import pytest
 
-from processors.stage import GOOD, REASON, UNKNOWN, URL, created, give, said_to, signed
-from world import World
+from harness import Harness
+from processors.builders import (
+    PROCESSORS_URL,
+    SUSPEND_BODY,
+    UNKNOWN_IDS,
+    VALID_CREDENTIAL,
+    create_processor,
+    deposit,
+    get_auth,
+    probe_credential,
+)
 
 
 async def test_a_processor_is_created_with_a_key_that_works(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
-    admin = await world.admin()
-    answer = await client.post(URL, json=new, auth=admin)
+    admin = await world.create_admin()
+    answer = await client.post(PROCESSORS_URL, json=new, auth=admin)
     assert answer.status_code == 201, answer.text
     body = answer.json()
     processor = body["processor"]
@@ -42,8 +51,8 @@ async def test_a_processor_is_created_with_a_key_that_works(
         "balance": "0.00",
         "currency": "SLE",
     }
-    assert await said_to(client, signed(body)) == GOOD
-    (entry,) = await world.audit(processor["id"], "processor.created")
+    assert await probe_credential(client, get_auth(body)) == VALID_CREDENTIAL
+    (entry,) = await world.list_audit_entries(processor["id"], "processor.created")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {
         "name": [None, "Corner Shop"],
@@ -65,36 +74,36 @@ async def test_a_processor_is_created_with_a_key_that_works(
     ],
 )
 async def test_what_is_not_acceptable_is_named(
-    client: httpx2.AsyncClient, world: World, change: dict[str, object], status: int, named: str
+    client: httpx2.AsyncClient, world: Harness, change: dict[str, object], status: int, named: str
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
-    answer = await client.post(URL, json=new, auth=await world.admin())
+    answer = await client.post(PROCESSORS_URL, json=new, auth=await world.create_admin())
     assert answer.status_code == status
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
 async def test_a_record_shows_what_the_processor_has(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    processor = (await created(world))["processor"]
-    await give(world, processor["id"], "1234.5")
-    for caller in (await world.api_key("payments:read"), await world.admin("S")):
-        answer = await client.get(f"{URL}/{processor['id']}", auth=caller)
+    processor = (await create_processor(world))["processor"]
+    await deposit(world, processor["id"], "1234.5")
+    for caller in (await world.create_api_key("payments:read"), await world.create_admin("S")):
+        answer = await client.get(f"{PROCESSORS_URL}/{processor['id']}", auth=caller)
         assert answer.json() == processor | {"balance": "1234.50"}
 
 
-@pytest.mark.parametrize("id", UNKNOWN)
+@pytest.mark.parametrize("id", UNKNOWN_IDS)
 async def test_an_unknown_processor_is_not_found(
-    client: httpx2.AsyncClient, world: World, id: str
+    client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
-    admin = await world.admin()
-    customer = await world.subscriber()
-    url = f"{URL}/{id}"
+    admin = await world.create_admin()
+    customer = await world.create_subscriber()
+    url = f"{PROCESSORS_URL}/{id}"
     terminal = f"{url}/terminals/ter_0000000000001"
     for method, path, body in (
         ("GET", url, None),
-        ("POST", f"{url}/suspend", REASON),
-        ("POST", f"{url}/activate", REASON),
+        ("POST", f"{url}/suspend", SUSPEND_BODY),
+        ("POST", f"{url}/activate", SUSPEND_BODY),
         ("POST", f"{url}/transfer", {"subscriber_id": customer["id"], "amount": "1"}),
         ("POST", f"{url}/terminals", {"name": "Till 1"}),
         ("GET", f"{url}/terminals", None),
@@ -109,28 +118,32 @@ async def test_an_unknown_processor_is_not_found(
 
 
 async def test_processors_are_listed_newest_first_in_pages_and_by_status(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    admin = await world.admin()
-    made = [(await created(world, name=name))["processor"] for name in ("one", "two", "three")]
-    first = (await client.get(URL, params={"limit": 2}, auth=admin)).json()
+    admin = await world.create_admin()
+    made = [
+        (await create_processor(world, name=name))["processor"] for name in ("one", "two", "three")
+    ]
+    first = (await client.get(PROCESSORS_URL, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [made[2], made[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
-    second = (await client.get(URL, params=rest, auth=admin)).json()
+    second = (await client.get(PROCESSORS_URL, params=rest, auth=admin)).json()
     assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
 
-    await client.post(f"{URL}/{made[1]['id']}/suspend", json=REASON, auth=admin)
+    await client.post(f"{PROCESSORS_URL}/{made[1]['id']}/suspend", json=SUSPEND_BODY, auth=admin)
     for status, names in (("suspended", ["two"]), ("active", ["three", "one"])):
-        page = (await client.get(URL, params={"status": status}, auth=admin)).json()
+        page = (await client.get(PROCESSORS_URL, params={"status": status}, auth=admin)).json()
         assert [record["name"] for record in page["data"]] == names
-    answer = await client.get(URL, params={"status": "blocked"}, auth=admin)
+    answer = await client.get(PROCESSORS_URL, params={"status": "blocked"}, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_processors_are_searched(client: httpx2.AsyncClient, world: World) -> None:
-    corner = (await created(world))["processor"]
-    market = (await created(world, name="Big Market", email="sales@market.example"))["processor"]
-    admin = await world.admin("S")
+async def test_processors_are_searched(client: httpx2.AsyncClient, world: Harness) -> None:
+    corner = (await create_processor(world))["processor"]
+    market = (await create_processor(world, name="Big Market", email="sales@market.example"))[
+        "processor"
+    ]
+    admin = await world.create_admin("S")
     for text, expected in (
         ("corner SHOP", [corner]),
         ("market.example", [market]),
@@ -139,5 +152,5 @@ async def test_processors_are_searched(client: httpx2.AsyncClient, world: World)
         (corner["id"], [corner]),
         ("%%%", []),
     ):
-        answer = await client.get(URL, params={"search": text}, auth=admin)
+        answer = await client.get(PROCESSORS_URL, params={"search": text}, auth=admin)
         assert answer.json()["data"] == expected, text

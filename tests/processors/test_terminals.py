@@ -5,32 +5,40 @@ from typing import Any
 import httpx2
 import pytest
 
-from processors.stage import GOOD, URL, created, said_to, signed
+from harness import Harness
+from processors.builders import (
+    PROCESSORS_URL,
+    VALID_CREDENTIAL,
+    create_processor,
+    get_auth,
+    probe_credential,
+)
 from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.edge.services import Services
-from world import World
 
-BLOCKED = (403, "TERMINAL_BLOCKED")
+TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 
 
-async def _terminals(world: World) -> str:
+async def _create_processor(world: Harness) -> str:
     """The address of a new processor's terminals."""
-    return f"{URL}/{(await created(world))['processor_id']}/terminals"
+    return f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}/terminals"
 
 
-async def _added(world: World, terminals: str, name: str = "Till 1") -> dict[str, Any]:
-    answer = await world.client.post(terminals, json={"name": name}, auth=await world.admin())
+async def _add_terminal(world: Harness, terminals: str, name: str = "Till 1") -> dict[str, Any]:
+    answer = await world.client.post(
+        terminals, json={"name": name}, auth=await world.create_admin()
+    )
     assert answer.status_code == 201, answer.text
     body: dict[str, Any] = answer.json()
     return body
 
 
 async def test_a_terminal_is_added_with_a_key_of_its_own(
-    client: httpx2.AsyncClient, world: World, services: Services
+    client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
-    terminals = await _terminals(world)
-    added = await _added(world, terminals)
+    terminals = await _create_processor(world)
+    added = await _add_terminal(world, terminals)
     assert list(added) == ["terminal", "api_key_id", "hmac_secret"]
     terminal = added["terminal"]
     assert terminal == {
@@ -43,21 +51,24 @@ async def test_a_terminal_is_added_with_a_key_of_its_own(
         "created_at": terminal["created_at"],
     }
     assert terminal["id"].startswith("ter_")
-    assert await said_to(client, signed(added)) == GOOD
+    assert await probe_credential(client, get_auth(added)) == VALID_CREDENTIAL
     key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
     assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
-    (entry,) = await world.audit(terminal["id"], "terminal.created")
+    (entry,) = await world.list_audit_entries(terminal["id"], "terminal.created")
     assert entry["changes"]["processor_id"] == [None, terminal["processor_id"]]
     assert added["hmac_secret"] not in str(entry)
 
 
 async def test_terminals_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, world: World, services: Services
+    client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
-    terminals, admin = await _terminals(world), await world.admin()
-    await _added(world, await _terminals(world), "another's")
-    made = [(await _added(world, terminals, name))["terminal"] for name in ("one", "two", "three")]
+    terminals, admin = await _create_processor(world), await world.create_admin()
+    await _add_terminal(world, await _create_processor(world), "another's")
+    made = [
+        (await _add_terminal(world, terminals, name))["terminal"]
+        for name in ("one", "two", "three")
+    ]
     seen = services.clock()
     await services.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
@@ -73,33 +84,33 @@ async def test_terminals_are_listed_newest_first_in_pages(
 
 
 async def test_a_blocked_terminals_key_is_refused_at_once_in_every_process(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    terminals, admin = await _terminals(world), await world.admin()
-    till, another = await _added(world, terminals), await _added(world, terminals)
+    terminals, admin = await _create_processor(world), await world.create_admin()
+    till, another = await _add_terminal(world, terminals), await _add_terminal(world, terminals)
     url = f"{terminals}/{till['terminal']['id']}"
     for verb, status, said in (
-        ("block", "blocked", BLOCKED),
-        ("unblock", "active", GOOD),
-        ("block", "blocked", BLOCKED),
+        ("block", "blocked", TERMINAL_BLOCKED),
+        ("unblock", "active", VALID_CREDENTIAL),
+        ("block", "blocked", TERMINAL_BLOCKED),
     ):
         answer = await client.post(f"{url}/{verb}", json={"reason": "stolen"}, auth=admin)
         assert answer.status_code == 200, answer.text
         assert list(answer.json()) == ["success", "message", "terminal"]
         assert answer.json()["terminal"] == till["terminal"] | {"status": status}
         for process in (other_client, client):
-            assert await said_to(process, signed(till)) == said
-            assert await said_to(process, signed(another)) == GOOD
-    first, second = await world.audit(till["terminal"]["id"], "terminal.blocked")
+            assert await probe_credential(process, get_auth(till)) == said
+            assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
+    first, second = await world.list_audit_entries(till["terminal"]["id"], "terminal.blocked")
     assert first["changes"] == second["changes"] == {"status": ["active", "blocked"]}
     assert first["reason"] == "stolen"
 
 
 async def test_a_move_that_is_not_there_is_refused(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    terminals, admin = await _terminals(world), await world.admin()
-    url = f"{terminals}/{(await _added(world, terminals))['terminal']['id']}"
+    terminals, admin = await _create_processor(world), await world.create_admin()
+    url = f"{terminals}/{(await _add_terminal(world, terminals))['terminal']['id']}"
     answer = await client.post(f"{url}/unblock", auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (409, "NOT_BLOCKED")
     await client.post(f"{url}/block", auth=admin)
@@ -108,10 +119,10 @@ async def test_a_move_that_is_not_there_is_refused(
 
 
 async def test_another_processors_terminal_is_not_found(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    terminals, admin = await _terminals(world), await world.admin()
-    others = (await _added(world, await _terminals(world)))["terminal"]["id"]
+    terminals, admin = await _create_processor(world), await world.create_admin()
+    others = (await _add_terminal(world, await _create_processor(world)))["terminal"]["id"]
     for id in (others, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
         for verb in ("block", "unblock"):
             answer = await client.post(f"{terminals}/{id}/{verb}", auth=admin)
@@ -120,7 +131,9 @@ async def test_another_processors_terminal_is_not_found(
 
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])
 async def test_a_terminal_needs_a_name(
-    client: httpx2.AsyncClient, world: World, body: dict[str, object], status: int
+    client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int
 ) -> None:
-    answer = await client.post(await _terminals(world), json=body, auth=await world.admin())
+    answer = await client.post(
+        await _create_processor(world), json=body, auth=await world.create_admin()
+    )
     assert answer.status_code == status

@@ -6,22 +6,22 @@ from typing import Any
 import httpx2
 import pytest
 
-from processors.stage import REASON, URL, created, give
+from harness import Harness
+from processors.builders import PROCESSORS_URL, SUSPEND_BODY, create_processor, deposit
 from tapgate import ids
-from world import World
 
 
-async def _funded(world: World, amount: str = "100") -> str:
+async def _create_funded_processor(world: Harness, amount: str = "100") -> str:
     """The address of transfers of a new processor that has money."""
-    processor_id: str = (await created(world))["processor_id"]
-    await give(world, processor_id, amount)
-    return f"{URL}/{processor_id}/transfer"
+    processor_id: str = (await create_processor(world))["processor_id"]
+    await deposit(world, processor_id, amount)
+    return f"{PROCESSORS_URL}/{processor_id}/transfer"
 
 
-async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: World) -> None:
-    url, customer = await _funded(world, "2000"), await world.subscriber()
+async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: Harness) -> None:
+    url, customer = await _create_funded_processor(world, "2000"), await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
-    answer = await client.post(url, json=order, auth=await world.admin("F"))
+    answer = await client.post(url, json=order, auth=await world.create_admin("F"))
     assert answer.status_code == 200, answer.text
     receipt = answer.json()
     transaction = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
@@ -37,12 +37,16 @@ async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: Wo
     )
     assert row is not None
     assert tuple(row) == ("processor_transfer", "admin", 0, {"memo": "Prize"})
-    shown = await client.get(f"/api/v1/subscribers/{customer['id']}", auth=world.service())
+    shown = await client.get(f"/api/v1/subscribers/{customer['id']}", auth=world.get_service_auth())
     assert shown.json()["balance"] == "750.00"
 
 
-async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: World) -> None:
-    url, customer, admin = await _funded(world), await world.subscriber(), await world.admin()
+async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: Harness) -> None:
+    url, customer, admin = (
+        await _create_funded_processor(world),
+        await world.create_subscriber(),
+        await world.create_admin(),
+    )
     order = {"subscriber_id": customer["id"], "amount": "10", "request_id": "one"}
     first, again = [await client.post(url, json=order, auth=admin) for _ in range(2)]
     assert again.json() == first.json()
@@ -51,18 +55,22 @@ async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: Wor
     assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_more_than_there_is_is_refused(client: httpx2.AsyncClient, world: World) -> None:
-    url, customer = await _funded(world), await world.subscriber()
+async def test_more_than_there_is_is_refused(client: httpx2.AsyncClient, world: Harness) -> None:
+    url, customer = await _create_funded_processor(world), await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "amount": "100.01"}
-    answer = await client.post(url, json=order, auth=await world.admin())
+    answer = await client.post(url, json=order, auth=await world.create_admin())
     assert (answer.status_code, answer.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
     assert answer.json()["details"] == {"available": 100.0, "required": 100.01}
 
 
 async def test_many_at_once_never_take_more_than_there_is(
-    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    url, customer, admin = await _funded(world), await world.subscriber(), await world.admin()
+    url, customer, admin = (
+        await _create_funded_processor(world),
+        await world.create_subscriber(),
+        await world.create_admin(),
+    )
     order = {"subscriber_id": customer["id"], "amount": "30"}
     answers = await asyncio.gather(
         *(process.post(url, json=order, auth=admin) for process in [client, other_client] * 5)
@@ -72,9 +80,9 @@ async def test_many_at_once_never_take_more_than_there_is(
     assert record.json()["balance"] == "10.00"
 
 
-async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: World) -> None:
-    url, admin = await _funded(world, "600000"), await world.admin()
-    customer = await world.subscriber()
+async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: Harness) -> None:
+    url, admin = await _create_funded_processor(world, "600000"), await world.create_admin()
+    customer = await world.create_subscriber()
 
     async def refused(amount: str = "1") -> Any:
         order = {"subscriber_id": customer["id"], "amount": amount}
@@ -84,27 +92,34 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: W
     status, code, details = await refused("500000.01")
     assert (status, code) == (403, "MAX_BALANCE_EXCEEDED")
     assert details["party"] == "receiver"
-    await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=REASON, auth=admin)
+    await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=SUSPEND_BODY, auth=admin)
     assert await refused() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
-    await client.post(url.replace("/transfer", "/suspend"), json=REASON, auth=admin)
+    await client.post(url.replace("/transfer", "/suspend"), json=SUSPEND_BODY, auth=admin)
     assert await refused() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
 
 
 @pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
 async def test_an_unknown_subscriber_is_not_found(
-    client: httpx2.AsyncClient, world: World, id: str
+    client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
     order = {"subscriber_id": id, "amount": "1"}
-    answer = await client.post(await _funded(world), json=order, auth=await world.admin())
+    answer = await client.post(
+        await _create_funded_processor(world), json=order, auth=await world.create_admin()
+    )
     assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_restricted_subscribers_are_closed(client: httpx2.AsyncClient, world: World) -> None:
+async def test_restricted_subscribers_are_closed(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     """What is too much for them would tell what they have."""
-    url, customer = await _funded(world, "600000"), await world.restricted_subscriber()
-    await world.give(customer["id"], "1234.50")
+    url, customer = (
+        await _create_funded_processor(world, "600000"),
+        await world.create_restricted_subscriber(),
+    )
+    await world.deposit(customer["id"], "1234.50")
     order = {"subscriber_id": customer["id"], "amount": "500000"}
     for role in "AF":
-        answer = await client.post(url, json=order, auth=await world.admin(role))
+        answer = await client.post(url, json=order, auth=await world.create_admin(role))
         assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
         assert "1234.50" not in answer.text

@@ -4,81 +4,81 @@ what a template's words are. That it works is shown by the browser's stories."""
 import msgspec
 import pytest
 
-from console.visitor import Visitor
-from gateway.running import free_port
+from console.console_client import ConsoleClient
+from gateway.processes import free_port
+from harness import Harness
 from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.simulators import phone_templates
-from world import World
 
-HERO = "+23225000001"
+DEMO_PHONE = "+23225000001"
 PATHS = [
     "/simulator/phone",
     "/simulator/phone/people?search=a",
-    f"/simulator/phone/messages?to=%2B{HERO[1:]}",
+    f"/simulator/phone/messages?to=%2B{DEMO_PHONE[1:]}",
     "/simulator/phone/form-key",
 ]
 
 
 @pytest.fixture
-def away(world: World) -> str:
+def away(world: Harness) -> str:
     """Where a messenger is looked for, and is not."""
     url = f"http://127.0.0.1:{free_port()}"
     world.services.settings = msgspec.structs.replace(world.services.settings, messenger_url=url)
     return url
 
 
-async def test_only_a_system_admin_speaks_for_others(world: World) -> None:
+async def test_only_a_system_admin_speaks_for_others(world: Harness) -> None:
     for path in PATHS:
         answer = await world.client.get(path)
         assert answer.status_code == 303
         assert answer.headers["Location"].startswith("/console/sign-in?to=")
-    visitor = Visitor(world.client)
+    visitor = ConsoleClient(world.client)
     for role in set(ROLES_BY_LETTER) - {"A"}:
-        visitor.carry(await world.admin(role))
+        visitor.set_session(await world.create_admin(role))
         for path in PATHS:
             assert (await visitor.get(path)).status_code == 403
-        csrf = {"X-CSRF-Token": await visitor.csrf()}
+        csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
         for path in ("send", "form"):
             answer = await world.client.post(f"/simulator/phone/{path}", json={}, headers=csrf)
             assert answer.status_code == 403
 
 
-async def test_only_its_own_page_sends(world: World) -> None:
-    visitor = Visitor(world.client)
-    visitor.carry(await world.admin("A"))
+async def test_only_its_own_page_sends(world: Harness) -> None:
+    visitor = ConsoleClient(world.client)
+    visitor.set_session(await world.create_admin("A"))
     for path in ("send", "form"):
         answer = await world.client.post(f"/simulator/phone/{path}", json={})
         assert answer.status_code == 403
 
 
-async def test_without_a_messenger_the_page_says_so(world: World, away: str) -> None:
-    visitor = Visitor(world.client)
-    visitor.carry(await world.admin("A"))
-    assert "Whose phone" in await visitor.page("/simulator/phone")
+async def test_without_a_messenger_the_page_says_so(world: Harness, away: str) -> None:
+    visitor = ConsoleClient(world.client)
+    visitor.set_session(await world.create_admin("A"))
+    assert "Whose phone" in await visitor.get_page_text("/simulator/phone")
     answer = await visitor.get(PATHS[2])
     assert answer.status_code == 200
     assert answer.json()["problem"].startswith(f"The messenger does not answer at {away}.")
 
 
-async def test_what_is_no_number(world: World, away: str) -> None:
-    visitor = Visitor(world.client)
-    visitor.carry(await world.admin("A"))
+async def test_what_is_no_number(world: Harness, away: str) -> None:
+    visitor = ConsoleClient(world.client)
+    visitor.set_session(await world.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
         answer = await world.client.get("/simulator/phone/messages", params={"to": number})
         assert "begins with +" in answer.json()["problem"]
 
 
-async def test_what_is_no_message(world: World, away: str) -> None:
-    visitor = Visitor(world.client)
-    visitor.carry(await world.admin("A"))
-    headers = {"X-CSRF-Token": await visitor.csrf(), "Content-Type": "application/json"}
+async def test_what_is_no_message(world: Harness, away: str) -> None:
+    visitor = ConsoleClient(world.client)
+    visitor.set_session(await world.create_admin("A"))
+    headers = {"X-CSRF-Token": await visitor.get_csrf_token(), "Content-Type": "application/json"}
     for body in (b"", b"\xff", b"{}", b"[]", b'{"from": 7}', b'{"from": "+2"}'):
         answer = await world.client.post("/simulator/phone/send", content=body, headers=headers)
         assert answer.status_code == 200
         assert answer.json()["problem"]
 
 
-def template(name: str, *parameters: str) -> dict[str, object]:
+def build_template(name: str, *parameters: str) -> dict[str, object]:
     words = [{"type": "text", "text": one} for one in parameters]
     components = [
         {"type": "body", "parameters": words},
@@ -88,15 +88,15 @@ def template(name: str, *parameters: str) -> dict[str, object]:
 
 
 def test_the_words_of_templates() -> None:
-    assert template("one_time_code", "918273") == {
+    assert build_template("one_time_code", "918273") == {
         "name": "one_time_code",
         "text": "*918273* is your code. Do not tell it to anybody.",
         "code": "918273",
     }
-    assert template("card_blocked", "••••0001", "lost")["text"] == (
+    assert build_template("card_blocked", "••••0001", "lost")["text"] == (
         "Your card ••••0001 was blocked: lost."
     )
-    assert template("of_tomorrow", "{} a", "b")["text"] == "_Template of_tomorrow_\n{} a\nb"
+    assert build_template("of_tomorrow", "{} a", "b")["text"] == "_Template of_tomorrow_\n{} a\nb"
     assert (
         phone_templates.render_template({"name": "one_time_code"})["text"]
         == "_Template one_time_code_"
@@ -106,8 +106,8 @@ def test_the_words_of_templates() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"\xff", b"[]", b'{"from": 1}', b'{"from": "\xff"}', b'{"x": ' + b"[" * 100_000]
 )
-async def test_what_is_no_message_is_said(ada: Visitor, body: bytes) -> None:
-    headers = {"X-CSRF-Token": await ada.csrf()}
+async def test_what_is_no_message_is_said(ada: ConsoleClient, body: bytes) -> None:
+    headers = {"X-CSRF-Token": await ada.get_csrf_token()}
     answer = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
     assert answer.status_code == 200, answer.text
     assert answer.json()["problem"] == "The page sent something that is no message."

@@ -6,50 +6,50 @@ from importlib.resources import files
 import msgspec
 import pytest
 
-from console.visitor import Visitor, Visitors
+from console.console_client import ConsoleClient, ConsoleClients
+from harness import Harness
 from tapgate.demo import examples
 from tapgate.edge.services import Services
 from tapgate.errors import Code
 from tapgate.pos.routes import pos_endpoints
-from world import World
 
-HOSTILE = "<script>alert(1)</script>"
+XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def with_a_terminal(ada: Visitor) -> dict[str, str]:
+async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
     """Its processor and itself, as the page has them."""
-    await ada.post("/simulator/pos/terminals")
-    page = await ada.page("/simulator/pos")
+    await ada.post_form("/simulator/pos/terminals")
+    page = await ada.get_page_text("/simulator/pos")
     found = re.search(r'<option value="(ter_\w+)" data-processor="(\w+)"', page)
     assert found is not None, page
     return {"terminal_id": found[1], "processor_id": found[2]}
 
 
 @pytest.mark.parametrize("role", "CSF")
-async def test_who_may_not_make_keys_is_told_who_may(visitors: Visitors, role: str) -> None:
-    visitor = await visitors.of(role)
+async def test_who_may_not_make_keys_is_told_who_may(visitors: ConsoleClients, role: str) -> None:
+    visitor = await visitors.create_signed_in(role)
     answer = await visitor.get("/simulator/pos")
     assert answer.status_code == 403
     assert "Those who may: System admin" in answer.text
     for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
-        refused = await visitor.post(path, {"processor_id": "prc_00000000000000"})
+        refused = await visitor.post_form(path, {"processor_id": "prc_00000000000000"})
         assert refused.status_code == 403, path
 
 
-async def test_a_new_platform_gets_its_terminal_here(ada: Visitor) -> None:
-    assert "There is no terminal yet" in await ada.page("/simulator/pos")
-    await with_a_terminal(ada)
-    page = await ada.page("/simulator/pos")
+async def test_a_new_platform_gets_its_terminal_here(ada: ConsoleClient) -> None:
+    assert "There is no terminal yet" in await ada.get_page_text("/simulator/pos")
+    await create_terminal(ada)
+    page = await ada.get_page_text("/simulator/pos")
     assert "Simulator, Till 1" in page
     assert "Make a terminal of my own" not in page
 
 
-async def test_a_key_is_made_shown_once_and_deleted(ada: Visitor, world: World) -> None:
-    names = await with_a_terminal(ada)
-    made = (await ada.post("/simulator/pos/keys", names)).json()
-    assert made["hmac_secret"] not in await ada.page("/simulator/pos")
+async def test_a_key_is_made_shown_once_and_deleted(ada: ConsoleClient, world: Harness) -> None:
+    names = await create_terminal(ada)
+    made = (await ada.post_form("/simulator/pos/keys", names)).json()
+    assert made["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
     kept = f"/api/v1/processors/{names['processor_id']}/keys"
-    admin = await world.admin()
+    admin = await world.create_admin()
 
     async def keys() -> list[str]:
         listed = (await world.client.get(kept, auth=admin)).json()["data"]
@@ -57,41 +57,41 @@ async def test_a_key_is_made_shown_once_and_deleted(ada: Visitor, world: World) 
 
     assert made["api_key_id"] in await keys()
     gone = names | {"api_key_id": made["api_key_id"]}
-    assert (await ada.post("/simulator/pos/keys/delete", gone)).status_code == 200
+    assert (await ada.post_form("/simulator/pos/keys/delete", gone)).status_code == 200
     assert made["api_key_id"] not in await keys()
 
 
-async def test_keys_are_made_for_this_sessions_own_pages_alone(ada: Visitor) -> None:
-    names = await with_a_terminal(ada)
+async def test_keys_are_made_for_this_sessions_own_pages_alone(ada: ConsoleClient) -> None:
+    names = await create_terminal(ada)
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete", "/simulator/pos/terminals"):
-        assert (await ada.send(path, names)).status_code == 403, path
-        forged = await ada.send(path, {**names, "csrf": "0" * 64})
+        assert (await ada.post_without_csrf(path, names)).status_code == 403, path
+        forged = await ada.post_without_csrf(path, {**names, "csrf": "0" * 64})
         assert forged.status_code == 403, path
 
 
 @pytest.mark.parametrize("names", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
-async def test_names_of_nobody_are_refused(ada: Visitor, names: dict[str, str]) -> None:
+async def test_names_of_nobody_are_refused(ada: ConsoleClient, names: dict[str, str]) -> None:
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete"):
-        assert (await ada.post(path, names)).status_code in (400, 404, 422), path
+        assert (await ada.post_form(path, names)).status_code in (400, 404, 422), path
 
 
-async def test_names_of_merchants_are_text(ada: Visitor, world: World) -> None:
-    admin = await world.admin()
-    merchant = {"name": HOSTILE, "phone_number": "+23276000001", "email": "shop@example.com"}
+async def test_names_of_merchants_are_text(ada: ConsoleClient, world: Harness) -> None:
+    admin = await world.create_admin()
+    merchant = {"name": XSS_PAYLOAD, "phone_number": "+23276000001", "email": "shop@example.com"}
     made = (await world.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
     path = f"/api/v1/processors/{made['processor_id']}/terminals"
     await world.client.post(path, json={"name": '"><b>Till'}, auth=admin)
     answer = await ada.get("/simulator/pos")
-    assert HOSTILE not in answer.text
+    assert XSS_PAYLOAD not in answer.text
     assert "<b>Till" not in answer.text
     assert "&lt;script&gt;" in answer.text
 
 
-async def test_cards_are_found_by_number_and_by_holder(ada: Visitor, world: World) -> None:
+async def test_cards_are_found_by_number_and_by_holder(ada: ConsoleClient, world: Harness) -> None:
     found = (await ada.get("/simulator/pos/cards?search=nobody")).json()
     assert found == []
-    person = await world.subscriber(first_name="Isatu", last_name="Bangura")
-    serial = await world.card(person["id"])
+    person = await world.create_subscriber(first_name="Isatu", last_name="Bangura")
+    serial = await world.create_card(person["id"])
     for search in (serial, serial.lower(), "isatu", "Bangura"):
         found = (await ada.get(f"/simulator/pos/cards?search={search}")).json()
         assert [card["serial"] for card in found] == [serial], search
@@ -100,23 +100,23 @@ async def test_cards_are_found_by_number_and_by_holder(ada: Visitor, world: Worl
 
 
 @pytest.mark.parametrize("search", ["%00", "x" * 5000, "%FF", "%20"])
-async def test_strange_searches_break_nothing(ada: Visitor, search: str) -> None:
+async def test_strange_searches_break_nothing(ada: ConsoleClient, search: str) -> None:
     assert (await ada.get(f"/simulator/pos/cards?search={search}")).status_code < 500
 
 
 async def test_the_pin_of_the_demos_example_is_for_development_alone(
-    visitors: Visitors, services: Services
+    visitors: ConsoleClients, services: Services
 ) -> None:
     said = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
     examples.save_examples(services.settings.data_dir, [said])
-    ada = await visitors.of("A")
-    await with_a_terminal(ada)
-    page = await ada.page("/simulator/pos")
+    ada = await visitors.create_signed_in("A")
+    await create_terminal(ada)
+    page = await ada.get_page_text("/simulator/pos")
     # As a word: the numbers drawn for the session may have these digits somewhere.
     pin = re.compile(r"\b4826\b")
     assert pin.search(page) and 'data-serial="DEMO-000001"' in page
     services.settings = msgspec.structs.replace(services.settings, environment="testing")
-    assert not pin.search(await ada.page("/simulator/pos"))
+    assert not pin.search(await ada.get_page_text("/simulator/pos"))
 
 
 def test_every_refusal_that_a_terminal_can_get_has_words() -> None:

@@ -6,37 +6,37 @@ from typing import NamedTuple
 import asyncpg
 import pytest
 
-from store.proxy import listening, make_certificates
+from store.postgres_proxy import make_certificates, run_proxy
 from tapgate.store.url import parse_url
 
 
-def address(url: str, host: str, port: int) -> str:
+def build_tcp_url(url: str, host: str, port: int) -> str:
     return f"postgresql://postgres@{host}:{port}/{parse_url(url).database}"
 
 
 @pytest.fixture
 async def by_tcp(database_url: str) -> AsyncIterator[str]:
     """The database at a TCP port without TLS."""
-    async with listening(database_url) as port:
-        yield address(database_url, "127.0.0.1", port)
+    async with run_proxy(database_url) as port:
+        yield build_tcp_url(database_url, "127.0.0.1", port)
 
 
-class Tls(NamedTuple):
+class TlsProxy(NamedTuple):
     port: int
-    root: Path
+    root_certificate: Path
 
-    def url(self, database_url: str, host: str = "localhost") -> str:
-        return address(database_url, host, self.port)
+    def build_url(self, database_url: str, host: str = "localhost") -> str:
+        return build_tcp_url(database_url, host, self.port)
 
 
 @pytest.fixture
-async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[Tls]:
+async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
     """A TCP port that takes TLS only, with a certificate for `localhost`."""
     folder = tmp_path / "certificates"
     folder.mkdir()
     context, root = make_certificates(folder)
-    async with listening(postgres, context) as port:
-        yield Tls(port, root)
+    async with run_proxy(postgres, context) as port:
+        yield TlsProxy(port, root)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
         await connection.close()
 
 
-def let_others_reach(folder: Path) -> None:
+def make_reachable(folder: Path) -> None:
     """Let other system users pass through a test's folders: temporary folders are private."""
     for parent in folder.parents:
         if parent == Path(tempfile.gettempdir()):

@@ -12,8 +12,9 @@ import asyncpg
 import msgspec
 import pytest
 
-from store.conftest import address
-from store.proxy import listening
+from harness import Harness
+from store.conftest import build_tcp_url
+from store.postgres_proxy import run_proxy
 from tapgate.clock import system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError, restore
@@ -22,27 +23,28 @@ from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
 from tapgate.store.embedded import PROGRAMS_DIR
 from tapgate.store.migrate import MIGRATION_LOCK_KEY, migrate
 from tapgate.vault import Vault
-from world import World
 
 VAULT = Vault("the secret key of these tests")
 
 
-def nothing(*_: object) -> None:
+def ignore_progress(*_: object) -> None:
     """Nobody wants to know how far it is."""
 
 
-async def saved(url: str, path: Path) -> Manifest:
+async def save_backup(url: str, path: Path) -> Manifest:
     with open_new_file(path, replace=True) as file:
-        manifest, _ = await create_backup(url, file, VAULT, nothing)
+        manifest, _ = await create_backup(url, file, VAULT, ignore_progress)
         return manifest
 
 
-async def load(url: str, path: Path) -> list[str]:
+async def restore_backup(url: str, path: Path) -> list[str]:
     with path.open("rb") as file:
-        return await restore.restore_backup(url, BackupReader(file, VAULT, nothing), nothing)
+        return await restore.restore_backup(
+            url, BackupReader(file, VAULT, ignore_progress), ignore_progress
+        )
 
 
-async def rows(url: str, sql: str) -> list[tuple[object, ...]]:
+async def fetch_rows(url: str, sql: str) -> list[tuple[object, ...]]:
     connection = await asyncpg.connect(url)
     try:
         return [tuple(row) for row in await connection.fetch(sql)]
@@ -50,11 +52,11 @@ async def rows(url: str, sql: str) -> list[tuple[object, ...]]:
         await connection.close()
 
 
-def files_in(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def schema(url: str) -> str:
+def dump_schema(url: str) -> str:
     """Without brackets: a condition that was saved and read again has fewer of them."""
     command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
     done = subprocess.run([*command, url], check=True, capture_output=True, text=True)
@@ -63,38 +65,39 @@ def schema(url: str) -> str:
 
 async def is_empty(url: str) -> bool:
     return (
-        await rows(url, "SELECT FROM pg_tables WHERE schemaname IN ('public', 'messenger')") == []
+        await fetch_rows(url, "SELECT FROM pg_tables WHERE schemaname IN ('public', 'messenger')")
+        == []
     )
 
 
 async def test_everything_comes_back(
-    world: World, database_url: str, empty_url: str, tmp_path: Path
+    world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await world.subscriber(balance="100.00")
-    manifest = await saved(database_url, tmp_path / "backup")
-    await load(empty_url, tmp_path / "backup")
-    assert schema(empty_url) == schema(database_url)
-    again = await saved(empty_url, tmp_path / "again")
+    await world.create_subscriber(balance="100.00")
+    manifest = await save_backup(database_url, tmp_path / "backup")
+    await restore_backup(empty_url, tmp_path / "backup")
+    assert dump_schema(empty_url) == dump_schema(database_url)
+    again = await save_backup(empty_url, tmp_path / "again")
     assert (again.tables, again.figures) == (manifest.tables, manifest.figures)
     assert manifest.tables["subscribers"] == 1
     assert manifest.figures["entries: sum of amounts"] == "10000"
     sequence = "SELECT last_value FROM process_slots"
-    assert await rows(empty_url, sequence) == await rows(database_url, sequence)
+    assert await fetch_rows(empty_url, sequence) == await fetch_rows(database_url, sequence)
     assert await migrate(empty_url) == []
 
 
 async def test_what_was_ended_since_does_not_come_back_to_life(
-    world: World, database_url: str, empty_url: str, tmp_path: Path
+    world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await world.admin()
-    await saved(database_url, tmp_path / "backup")
+    await world.create_admin()
+    await save_backup(database_url, tmp_path / "backup")
     before = first_id_at(system_clock())
-    await load(empty_url, tmp_path / "backup")
-    assert await rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
-    assert await rows(empty_url, "SELECT FROM refresh_tokens") == []
+    await restore_backup(empty_url, tmp_path / "backup")
+    assert await fetch_rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
+    assert await fetch_rows(empty_url, "SELECT FROM refresh_tokens") == []
     # A delivery's number is known to its receiver: one given out after the backup must not be
     # given to something else.
-    [(number,)] = await rows(empty_url, "SELECT nextval('deliveries_id_seq')")
+    [(number,)] = await fetch_rows(empty_url, "SELECT nextval('deliveries_id_seq')")
     assert isinstance(number, int)
     assert number > before
 
@@ -102,19 +105,19 @@ async def test_what_was_ended_since_does_not_come_back_to_life(
 async def test_a_database_that_is_not_empty_is_left_alone(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await saved(database_url, tmp_path / "backup")
-    await rows(empty_url, "CREATE TABLE accounts (whose text)")
-    await rows(empty_url, "INSERT INTO accounts VALUES ('somebody''s')")
+    await save_backup(database_url, tmp_path / "backup")
+    await fetch_rows(empty_url, "CREATE TABLE accounts (whose text)")
+    await fetch_rows(empty_url, "INSERT INTO accounts VALUES ('somebody''s')")
     with pytest.raises(StoreError, match=r"not empty: it has accounts \(1 in all\)$"):
-        await load(empty_url, tmp_path / "backup")
-    assert await rows(empty_url, "SELECT * FROM accounts") == [("somebody's",)]
-    assert await rows(empty_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'") == []
+        await restore_backup(empty_url, tmp_path / "backup")
+    assert await fetch_rows(empty_url, "SELECT * FROM accounts") == [("somebody's",)]
+    assert await fetch_rows(empty_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'") == []
 
 
 async def test_two_at_once_do_not_mix(database_url: str, empty_url: str, tmp_path: Path) -> None:
-    await saved(database_url, tmp_path / "backup")
+    await save_backup(database_url, tmp_path / "backup")
     results = await asyncio.gather(
-        *(load(empty_url, tmp_path / "backup") for _ in range(3)), return_exceptions=True
+        *(restore_backup(empty_url, tmp_path / "backup") for _ in range(3)), return_exceptions=True
     )
     refused = [result for result in results if result != []]
     assert len(refused) == 2
@@ -123,15 +126,15 @@ async def test_two_at_once_do_not_mix(database_url: str, empty_url: str, tmp_pat
 
 async def test_a_database_without_tables_cannot_be_saved(empty_url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing to save"):
-        await saved(empty_url, tmp_path / "backup")
-    assert files_in(tmp_path) == []
+        await save_backup(empty_url, tmp_path / "backup")
+    assert list_files(tmp_path) == []
 
 
 async def test_what_came_back_otherwise_is_undone(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
-    manifest = await saved(database_url, tmp_path / "backup")
+    await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
+    manifest = await save_backup(database_url, tmp_path / "backup")
     for lie, complaint in [
         (
             {"tables": manifest.tables | {"login_failures": 2}},
@@ -145,15 +148,15 @@ async def test_what_came_back_otherwise_is_undone(
         ),
     ]:
         with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=complaint):
-            reader = BackupReader(file, VAULT, nothing)
+            reader = BackupReader(file, VAULT, ignore_progress)
             reader.manifest = msgspec.structs.replace(manifest, **lie)
-            await restore.restore_backup(empty_url, reader, nothing)
+            await restore.restore_backup(empty_url, reader, ignore_progress)
         assert await is_empty(empty_url)
-    await load(empty_url, tmp_path / "backup")
+    await restore_backup(empty_url, tmp_path / "backup")
 
 
 async def test_what_could_not_be_run_is_refused(database_url: str) -> None:
-    manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, nothing)
+    manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
     fits = {"secret_fingerprint": "ab12", "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
     restore.require_restorable(manifest, **fits)
@@ -173,46 +176,48 @@ async def test_what_could_not_be_run_is_refused(database_url: str) -> None:
 
 
 async def test_cancelled_at_any_time_it_leaves_nothing_or_is_done(
-    world: World, database_url: str, empty_url: str, tmp_path: Path
+    world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await world.subscriber(balance="100.00")
-    await saved(database_url, tmp_path / "backup")
+    await world.create_subscriber(balance="100.00")
+    await save_backup(database_url, tmp_path / "backup")
     for milliseconds in (1, 30, 60, 120, 240):
-        task = asyncio.create_task(load(empty_url, tmp_path / "backup"))
+        task = asyncio.create_task(restore_backup(empty_url, tmp_path / "backup"))
         await asyncio.sleep(milliseconds / 1000)
         task.cancel()
         try:
             await task
         except asyncio.CancelledError:
-            await quiet(empty_url)
+            await wait_until_idle(empty_url)
             assert await is_empty(empty_url)
         else:
             break  # the interrupt came too late
     else:
-        await load(empty_url, tmp_path / "backup")
-    assert await rows(empty_url, "SELECT balance FROM accounts WHERE kind = 'wallet'") == [(10000,)]
+        await restore_backup(empty_url, tmp_path / "backup")
+    assert await fetch_rows(empty_url, "SELECT balance FROM accounts WHERE kind = 'wallet'") == [
+        (10000,)
+    ]
 
 
 async def test_a_commit_whose_answer_is_lost_is_recognized(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await saved(database_url, tmp_path / "backup")
+    await save_backup(database_url, tmp_path / "backup")
 
     async def cut(answer: bytes) -> bool:
         return b"COMMIT\x00" in answer
 
-    async with listening(empty_url, hook=cut) as port:
-        await load(address(empty_url, "127.0.0.1", port), tmp_path / "backup")
+    async with run_proxy(empty_url, hook=cut) as port:
+        await restore_backup(build_tcp_url(empty_url, "127.0.0.1", port), tmp_path / "backup")
     assert not await is_empty(empty_url)
     with pytest.raises(StoreError, match="nothing was restored: the database is not empty"):
-        await load(empty_url, tmp_path / "backup")
+        await restore_backup(empty_url, tmp_path / "backup")
 
 
 async def test_after_the_commit_it_cannot_be_cancelled(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     """An operator who interrupts it would be told that nothing was restored."""
-    await saved(database_url, tmp_path / "backup")
+    await save_backup(database_url, tmp_path / "backup")
     committed = asyncio.Event()
 
     async def hold(answer: bytes) -> bool:
@@ -221,18 +226,18 @@ async def test_after_the_commit_it_cannot_be_cancelled(
             await asyncio.sleep(60)
         return False
 
-    async with listening(empty_url, hook=hold) as port:
-        url = address(empty_url, "127.0.0.1", port)
-        task = asyncio.create_task(load(url, tmp_path / "backup"))
+    async with run_proxy(empty_url, hook=hold) as port:
+        url = build_tcp_url(empty_url, "127.0.0.1", port)
+        task = asyncio.create_task(restore_backup(url, tmp_path / "backup"))
         await committed.wait()
         task.cancel()
         await task
     assert not await is_empty(empty_url)
 
 
-async def quiet(url: str) -> None:
+async def wait_until_idle(url: str) -> None:
     """Wait until PostgreSQL has noticed who has gone."""
-    while await rows(
+    while await fetch_rows(
         url,
         """SELECT FROM pg_stat_activity
            WHERE datname = current_database() AND pid <> pg_backend_pid()""",
@@ -243,29 +248,31 @@ async def quiet(url: str) -> None:
 async def test_tables_of_others_are_left_out(
     empty_url: str, database_url: str, tmp_path: Path
 ) -> None:
-    await rows(database_url, "CREATE TABLE notes (text text)")
-    await rows(database_url, "INSERT INTO notes VALUES ('mine')")
-    await saved(database_url, tmp_path / "backup")
-    assert await load(empty_url, tmp_path / "backup") == ["notes"]
-    assert await rows(empty_url, "SELECT to_regclass('notes')") == [(None,)]
+    await fetch_rows(database_url, "CREATE TABLE notes (text text)")
+    await fetch_rows(database_url, "INSERT INTO notes VALUES ('mine')")
+    await save_backup(database_url, tmp_path / "backup")
+    assert await restore_backup(empty_url, tmp_path / "backup") == ["notes"]
+    assert await fetch_rows(empty_url, "SELECT to_regclass('notes')") == [(None,)]
 
 
 async def test_tables_that_were_changed_by_hand_are_refused(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    await rows(database_url, "ALTER TABLE cards ADD COLUMN note text")
-    await saved(database_url, tmp_path / "backup")
+    await fetch_rows(database_url, "ALTER TABLE cards ADD COLUMN note text")
+    await save_backup(database_url, tmp_path / "backup")
     with pytest.raises(StoreError, match="the columns of cards are not those of Tapgate's table"):
-        await load(empty_url, tmp_path / "backup")
+        await restore_backup(empty_url, tmp_path / "backup")
     assert await is_empty(empty_url)
 
 
 async def test_a_database_of_another_key_is_not_saved(database_url: str, tmp_path: Path) -> None:
     """It could not be restored: the file would need one key and what is in it another."""
-    await rows(database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab12cd34')")
+    await fetch_rows(
+        database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab12cd34')"
+    )
     with pytest.raises(StoreError, match="the database belongs to the secret key ab12cd34"):
-        await saved(database_url, tmp_path / "backup")
-    assert files_in(tmp_path) == []
+        await save_backup(database_url, tmp_path / "backup")
+    assert list_files(tmp_path) == []
 
 
 async def test_a_server_that_is_lost_on_the_way_is_one_line(
@@ -273,33 +280,33 @@ async def test_a_server_that_is_lost_on_the_way_is_one_line(
 ) -> None:
     """Its sessions are ended while it is being saved, and while it is being filled: each is met
     where it waits for somebody, since it may be over sooner than it is looked for."""
-    await saved(database_url, tmp_path / "backup")
+    await save_backup(database_url, tmp_path / "backup")
 
     async def end_all(name: str) -> None:
-        while not await rows(
+        while not await fetch_rows(
             postgres,
             f"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                 WHERE datname = '{name}' AND wait_event_type = 'Lock'""",
         ):
             await asyncio.sleep(0.01)
 
-    async with in_the_way(database_url, "DROP SEQUENCE process_slots"):
-        ending = asyncio.create_task(end_all(name_of(database_url)))
+    async with hold_lock(database_url, "DROP SEQUENCE process_slots"):
+        ending = asyncio.create_task(end_all(get_database_name(database_url)))
         with pytest.raises(StoreError, match="the database cannot be saved: ") as refused:
-            await saved(database_url, tmp_path / "other")
+            await save_backup(database_url, tmp_path / "other")
         await ending
     assert "\n" not in str(refused.value)
-    assert files_in(tmp_path) == ["backup"]
-    async with in_the_way(empty_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
-        ending = asyncio.create_task(end_all(name_of(empty_url)))
+    assert list_files(tmp_path) == ["backup"]
+    async with hold_lock(empty_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
+        ending = asyncio.create_task(end_all(get_database_name(empty_url)))
         with pytest.raises(StoreError, match="nothing was restored: "):
-            await load(empty_url, tmp_path / "backup")
+            await restore_backup(empty_url, tmp_path / "backup")
         await ending
     assert await is_empty(empty_url)
 
 
 @contextlib.asynccontextmanager
-async def in_the_way(url: str, sql: str) -> AsyncIterator[None]:
+async def hold_lock(url: str, sql: str) -> AsyncIterator[None]:
     """Of whoever wants the same, until it is taken back."""
     connection = await asyncpg.connect(url)
     try:
@@ -309,5 +316,5 @@ async def in_the_way(url: str, sql: str) -> AsyncIterator[None]:
         await connection.close()
 
 
-def name_of(url: str) -> str:
+def get_database_name(url: str) -> str:
     return url.partition("@/")[2].partition("?")[0]

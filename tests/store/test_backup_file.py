@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from store.test_backup import VAULT, nothing
+from store.test_backup import VAULT, ignore_progress
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupReader, BackupWriter, Manifest, TableHeader
 from tapgate.store.sealed_file import SealedWriter
@@ -28,24 +28,30 @@ MANIFEST = Manifest(
 )
 
 
-def record(content: bytes) -> bytes:
+def encode_record(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def table(name: str) -> bytes:
-    return record(msgspec.json.encode(TableHeader(name, ["a"])))
+def encode_table_header(name: str) -> bytes:
+    return encode_record(msgspec.json.encode(TableHeader(name, ["a"])))
 
 
-TABLES = table("one") + record(b"1\n") + record(b"") + table("two") + record(b"")
-WHOLE = record(msgspec.json.encode(MANIFEST)) + TABLES
+TABLE_RECORDS = (
+    encode_table_header("one")
+    + encode_record(b"1\n")
+    + encode_record(b"")
+    + encode_table_header("two")
+    + encode_record(b"")
+)
+COMPLETE_STREAM = encode_record(msgspec.json.encode(MANIFEST)) + TABLE_RECORDS
 
 
-async def contents(stream: bytes) -> list[tuple[str, bytes]]:
+async def read_contents(stream: bytes) -> list[tuple[str, bytes]]:
     file = io.BytesIO()
     writer = SealedWriter(file, VAULT)
     writer.write(stream)
     writer.finish()
-    reader = BackupReader(file, VAULT, nothing)
+    reader = BackupReader(file, VAULT, ignore_progress)
     return [
         (name, b"".join([data async for data in rows]))
         async for name, _, rows in reader.iter_tables()
@@ -53,7 +59,7 @@ async def contents(stream: bytes) -> list[tuple[str, bytes]]:
 
 
 async def test_a_whole_stream_is_read() -> None:
-    assert await contents(zlib.compress(WHOLE)) == [("one", b"1\n"), ("two", b"")]
+    assert await read_contents(zlib.compress(COMPLETE_STREAM)) == [("one", b"1\n"), ("two", b"")]
 
 
 @pytest.mark.parametrize(
@@ -61,21 +67,24 @@ async def test_a_whole_stream_is_read() -> None:
     [
         (b"", "cannot be read"),
         (b"not compressed", "cannot be read"),
-        (zlib.compress(WHOLE)[:-10], "cannot be read"),
-        (zlib.compress(WHOLE)[:-1], "cannot be read"),
-        (zlib.compress(WHOLE) + b"x", "cannot be read"),
-        (zlib.compress(WHOLE + b"x"), "cannot be read"),
-        (zlib.compress(WHOLE[:-1]), "cannot be read"),
+        (zlib.compress(COMPLETE_STREAM)[:-10], "cannot be read"),
+        (zlib.compress(COMPLETE_STREAM)[:-1], "cannot be read"),
+        (zlib.compress(COMPLETE_STREAM) + b"x", "cannot be read"),
+        (zlib.compress(COMPLETE_STREAM + b"x"), "cannot be read"),
+        (zlib.compress(COMPLETE_STREAM[:-1]), "cannot be read"),
         (zlib.compress(b"\xff\xff\xff\xff"), "cannot be read"),
-        (zlib.compress(record(b"{}") + TABLES), "cannot be read"),
-        (zlib.compress(record(b'{"format": 3}') + TABLES), "made by a newer Tapgate"),
-        (zlib.compress(record(b'{"format": 2}') + TABLES), "cannot be read"),
-        (zlib.compress(record(msgspec.json.encode(MANIFEST)) + record(b"{}")), "cannot be read"),
+        (zlib.compress(encode_record(b"{}") + TABLE_RECORDS), "cannot be read"),
+        (zlib.compress(encode_record(b'{"format": 3}') + TABLE_RECORDS), "made by a newer Tapgate"),
+        (zlib.compress(encode_record(b'{"format": 2}') + TABLE_RECORDS), "cannot be read"),
+        (
+            zlib.compress(encode_record(msgspec.json.encode(MANIFEST)) + encode_record(b"{}")),
+            "cannot be read",
+        ),
     ],
 )
 async def test_what_cannot_be_read_is_one_line(stream: bytes, complaint: str) -> None:
     with pytest.raises(StoreError, match=complaint):
-        await contents(stream)
+        await read_contents(stream)
 
 
 def test_a_manifest_that_is_too_long_is_not_written() -> None:
@@ -104,7 +113,7 @@ async def test_memory_does_not_grow_with_the_database(
             writer.finish()
         read = 0
         with (tmp_path / "backup").open("rb") as file:
-            async for _, _, rows in BackupReader(file, VAULT, nothing).iter_tables():
+            async for _, _, rows in BackupReader(file, VAULT, ignore_progress).iter_tables():
                 async for data in rows:
                     read += len(data)
         _, peak = tracemalloc.get_traced_memory()

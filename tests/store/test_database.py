@@ -101,7 +101,7 @@ class TestOutage:
     async def test_a_restart(self, server: EmbeddedPostgres, lonely: Database) -> None:
         assert await lonely.fetchval("SELECT 1") == 1
         server.stop()
-        await expect_unavailable(lonely)
+        await assert_unavailable(lonely)
         server.start()
         assert await lonely.fetchval("SELECT 1") == 1
 
@@ -125,14 +125,14 @@ class TestOutage:
         impatient = await Database.connect(server.url)
         async with impatient.transaction() as tx:
             session = await tx.fetchval("SELECT pg_backend_pid()")
-            pids = [session, server_pid(server)]
+            pids = [session, get_server_pid(server)]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         try:
             async with asyncio.timeout(60):  # instead of for ever
-                await expect_unavailable(impatient)  # on the connection there is
+                await assert_unavailable(impatient)  # on the connection there is
                 monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 1.0)
-                await expect_unavailable(impatient)  # on a new one
+                await assert_unavailable(impatient)  # on a new one
                 await impatient.close()
         finally:
             for pid in pids:
@@ -147,7 +147,7 @@ async def test_waiting_too_long_for_a_connection_is_503(
     async with database.connection():
         with monkeypatch.context() as impatient:
             impatient.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 0.2)
-            await expect_unavailable(database)
+            await assert_unavailable(database)
     assert await database.fetchval("SELECT 1") == 1
     await database.close()
 
@@ -158,16 +158,16 @@ async def test_a_database_that_is_not_there_is_503(tmp_path: Path) -> None:
         "postgresql://postgres@127.0.0.1:1/tapgate",
     ):
         database = await Database.connect(url)
-        await expect_unavailable(database)
+        await assert_unavailable(database)
         await database.close()
 
 
-async def expect_unavailable(database: Database) -> None:
+async def assert_unavailable(database: Database) -> None:
     with pytest.raises(ApiError) as refused:
         async with database.transaction() as tx:
             await tx.execute("SELECT 1")
     assert refused.value.code == Code.SERVICE_UNAVAILABLE
 
 
-def server_pid(server: EmbeddedPostgres) -> int:
+def get_server_pid(server: EmbeddedPostgres) -> int:
     return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_backup import tapgate
-from gateway.running import ADMIN, free_port, gateway
-from journeys.lines import connected
-from store.conftest import address, let_others_reach
-from store.test_backup import load, rows, saved
+from cli.test_backup import run_tapgate
+from gateway.processes import ADMIN, free_port, run_gateway
+from journeys.clients import open_client
+from store.conftest import build_tcp_url, make_reachable
+from store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.store import StoreError, connect
 from tapgate.store.connect import open_connection
 from tapgate.store.database import Database
@@ -23,21 +23,23 @@ from tapgate.store.server_user import resolve_server_user
 from tapgate.store.signals import Signals
 from tapgate.store.url import parse_url
 
-PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 pytestmark = pytest.mark.skipif(
-    PROGRAM is None and os.environ.get("TAPGATE_TEST_PGBOUNCER") != "required",
+    PGBOUNCER is None and os.environ.get("TAPGATE_TEST_PGBOUNCER") != "required",
     reason="pgbouncer is not installed",
 )
 
-REFUSAL = "shares connections between transactions: set pool_mode = session"
+POOL_MODE_ERROR = "shares connections between transactions: set pool_mode = session"
 
 
 @contextlib.asynccontextmanager
-async def pgbouncer(url: str, folder: Path, mode: str, **settings: object) -> AsyncIterator[str]:
+async def run_pgbouncer(
+    url: str, folder: Path, mode: str, **settings: object
+) -> AsyncIterator[str]:
     """The URL of the same database through PgBouncer, which refuses to run as root."""
     sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
     user = resolve_server_user(sockets)
-    let_others_reach(sockets)
+    make_reachable(sockets)
     (folder / "users").write_text('"postgres" ""\n')
     options = {
         "listen_addr": "127.0.0.1",
@@ -52,21 +54,21 @@ async def pgbouncer(url: str, folder: Path, mode: str, **settings: object) -> As
     text = "\n".join(["[databases]", f"* = host={sockets}", "[pgbouncer]", *lines, ""])
     (folder / "pgbouncer.ini").write_text(text)
     await asyncio.to_thread(folder.chmod, 0o755)
-    assert PROGRAM is not None
+    assert PGBOUNCER is not None
     process = await asyncio.create_subprocess_exec(
-        PROGRAM, "-q", folder / "pgbouncer.ini", cwd="/", **user.popen_arguments()
+        PGBOUNCER, "-q", folder / "pgbouncer.ini", cwd="/", **user.popen_arguments()
     )
     try:
-        while not _is_open(port):
+        while not _is_port_open(port):
             assert process.returncode is None
             await asyncio.sleep(0.01)
-        yield address(url, "127.0.0.1", port)
+        yield build_tcp_url(url, "127.0.0.1", port)
     finally:
         process.kill()
         await process.wait()
 
 
-def _is_open(port: int) -> bool:
+def _is_port_open(port: int) -> bool:
     with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False
@@ -80,7 +82,7 @@ def _forget_poolers(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_session_mode_carries_settings_listening_and_locks(
     database_url: str, folder: Path
 ) -> None:
-    async with pgbouncer(database_url, folder, "session") as url:
+    async with run_pgbouncer(database_url, folder, "session") as url:
         assert await migrate(url) == []
         database = await Database.connect(url, session={"enable_seqscan": "off"})
         signals, others = Signals(url), Signals(url)
@@ -108,7 +110,7 @@ async def test_session_mode_carries_settings_listening_and_locks(
 
 async def test_session_mode_with_a_single_connection(database_url: str, folder: Path) -> None:
     """The second connection of the check gets no turn, which is no reason to refuse."""
-    async with pgbouncer(database_url, folder, "session", default_pool_size=1) as url:
+    async with run_pgbouncer(database_url, folder, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:
             assert await connection.fetchval("SELECT 1") == 1
@@ -129,15 +131,15 @@ async def test_other_modes_are_refused(
     database_url: str, folder: Path, mode: str, settings: dict[str, object], idle: int
 ) -> None:
     """However many connections PgBouncer has open to choose from."""
-    async with pgbouncer(database_url, folder, mode, **settings) as url:
-        await _warm_up(url, idle)
-        for attempt in (migrate, _query):
-            with pytest.raises(StoreError, match=REFUSAL) as refused:
+    async with run_pgbouncer(database_url, folder, mode, **settings) as url:
+        await _fill_pool(url, idle)
+        for attempt in (migrate, _run_query):
+            with pytest.raises(StoreError, match=POOL_MODE_ERROR) as refused:
                 await attempt(url)
             assert "\n" not in str(refused.value)
 
 
-async def _query(url: str) -> None:
+async def _run_query(url: str) -> None:
     database = await Database.connect(url)
     try:
         await database.fetchval("SELECT 1")
@@ -145,7 +147,7 @@ async def _query(url: str) -> None:
         await database.close()
 
 
-async def _warm_up(url: str, connections: int) -> None:
+async def _fill_pool(url: str, connections: int) -> None:
     """Leave as many idle server connections in the pool: each sleeps while the others start."""
     parsed = parse_url(url)
     opened = [await connect._connect(parsed, 30, None) for _ in range(connections)]
@@ -155,18 +157,18 @@ async def _warm_up(url: str, connections: int) -> None:
 
 
 async def test_the_start_is_refused_in_one_line(database_url: str, folder: Path) -> None:
-    async with pgbouncer(database_url, folder, "transaction") as url:
+    async with run_pgbouncer(database_url, folder, "transaction") as url:
         for words in (("serve",), ("verify",), ("backup", "-")):
-            status, _, complaint = await tapgate(folder / "data", *words, url=url)
+            status, _, complaint = await run_tapgate(folder / "data", *words, url=url)
             assert (status, complaint.count("\n")) == (1, 1), complaint
-            assert REFUSAL in complaint
+            assert POOL_MODE_ERROR in complaint
 
 
 async def test_a_gateway_runs_through_session_mode(database_url: str, folder: Path) -> None:
     async with (
-        pgbouncer(database_url, folder, "session", default_pool_size=100) as url,
-        gateway(folder, url, workers=2) as at,
-        connected(at) as client,
+        run_pgbouncer(database_url, folder, "session", default_pool_size=100) as url,
+        run_gateway(folder, url, workers=2) as at,
+        open_client(at) as client,
     ):
         assert (await client.get("/health")).json()["healthy"] is True
         login = await client.post("/api/v1/admin/login", json=ADMIN)
@@ -176,9 +178,9 @@ async def test_a_gateway_runs_through_session_mode(database_url: str, folder: Pa
 async def test_backup_and_restore_through_session_mode(
     database_url: str, empty_url: str, folder: Path, tmp_path: Path
 ) -> None:
-    await rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
-    async with pgbouncer(database_url, folder, "session") as url:
-        await saved(url, tmp_path / "backup")
-    async with pgbouncer(empty_url, folder, "session") as url:
-        await load(url, tmp_path / "backup")
-    assert await rows(empty_url, "SELECT email FROM login_failures") == [("ada",)]
+    await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
+    async with run_pgbouncer(database_url, folder, "session") as url:
+        await save_backup(url, tmp_path / "backup")
+    async with run_pgbouncer(empty_url, folder, "session") as url:
+        await restore_backup(url, tmp_path / "backup")
+    assert await fetch_rows(empty_url, "SELECT email FROM login_failures") == [("ada",)]

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tapgate.store import pool as pool_module
 from tapgate.store.pool import Pool
 
-SIZE = 3
-SOON = 0.01
-LATE = 30.0
+POOL_SIZE = 3
+SHORT_TIMEOUT_SECONDS = 0.01
+LONG_TIMEOUT_SECONDS = 30.0
 
 
-class Line:
+class FakeConnection:
     """As much of a connection as the pool looks at."""
 
     def __init__(self) -> None:
@@ -32,46 +32,46 @@ class Line:
         self.closed = True
 
 
-class Exchange:
+class FakeServer:
     """Opens lines, and knows how many are open."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
-        self.away = False
+        self.connections: list[FakeConnection] = []
+        self.is_down = False
 
     async def connect(self) -> Any:
         await asyncio.sleep(0)
-        if self.away:
+        if self.is_down:
             raise ConnectionRefusedError
-        self.lines.append(Line())
-        assert self.open <= SIZE
-        return self.lines[-1]
+        self.connections.append(FakeConnection())
+        assert self.open_count <= POOL_SIZE
+        return self.connections[-1]
 
     @property
-    def open(self) -> int:
-        return sum(not line.closed for line in self.lines)
+    def open_count(self) -> int:
+        return sum(not line.closed for line in self.connections)
 
 
 @pytest.fixture
-def exchange() -> Exchange:
-    return Exchange()
+def exchange() -> FakeServer:
+    return FakeServer()
 
 
 @pytest.fixture
-def pool(exchange: Exchange) -> Pool:
-    return Pool(exchange.connect, SIZE)
+def pool(exchange: FakeServer) -> Pool:
+    return Pool(exchange.connect, POOL_SIZE)
 
 
-async def test_what_was_given_back_is_taken_again(pool: Pool, exchange: Exchange) -> None:
-    first = await pool.acquire(LATE)
+async def test_what_was_given_back_is_taken_again(pool: Pool, exchange: FakeServer) -> None:
+    first = await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(first)
-    assert await pool.acquire(LATE) is first
-    assert exchange.open == 1
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is first
+    assert exchange.open_count == 1
 
 
 async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> None:
-    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
-    waiting = [asyncio.create_task(pool.acquire(LATE)) for _ in range(2)]
+    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
     pool.release(taken[1])
     pool.release(taken[0])
@@ -79,37 +79,37 @@ async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> No
 
 
 async def test_waiting_too_long(pool: Pool) -> None:
-    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
+    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     with pytest.raises(TimeoutError):
-        await pool.acquire(SOON)
+        await pool.acquire(SHORT_TIMEOUT_SECONDS)
     pool.release(taken[0])
-    assert await pool.acquire(LATE) is taken[0]
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
 
 
-async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: Exchange) -> None:
-    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
-    waiting = asyncio.create_task(pool.acquire(LATE))
+async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: FakeServer) -> None:
+    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
     taken[0].terminate()
     pool.release(taken[0])
     assert await waiting not in taken
-    assert exchange.open == SIZE
+    assert exchange.open_count == POOL_SIZE
 
 
 async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> None:
-    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
-    waiting = asyncio.create_task(pool.acquire(LATE))
+    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
     pool.release(taken[0])
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.acquire(LATE) is taken[0]
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
 
 
 async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) -> None:
-    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
-    gone, waiting = [asyncio.create_task(pool.acquire(LATE)) for _ in range(2)]
+    taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    gone, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
     taken[0].terminate()
     pool.release(taken[0])
@@ -122,64 +122,67 @@ async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) ->
     assert await waiting not in taken
 
 
-async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: Exchange) -> None:
-    exchange.away = True
-    for _ in range(SIZE + 1):
+async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: FakeServer) -> None:
+    exchange.is_down = True
+    for _ in range(POOL_SIZE + 1):
         with pytest.raises(ConnectionRefusedError):
-            await pool.acquire(LATE)
-    exchange.away = False
-    assert len({await pool.acquire(LATE) for _ in range(SIZE)}) == SIZE
+            await pool.acquire(LONG_TIMEOUT_SECONDS)
+    exchange.is_down = False
+    assert len({await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)}) == POOL_SIZE
 
 
 async def test_one_that_has_rested_too_long_is_not_trusted(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = await pool.acquire(LATE)
+    old = await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(old)
     monkeypatch.setattr(pool_module, "_MAX_IDLE_SECONDS", 0.0)
-    assert await pool.acquire(LATE) is not old
+    assert await pool.acquire(LONG_TIMEOUT_SECONDS) is not old
     assert old.is_closed()
 
 
 async def test_a_connection_that_opens_during_closing_is_closed(
-    pool: Pool, exchange: Exchange
+    pool: Pool, exchange: FakeServer
 ) -> None:
-    taking = asyncio.create_task(pool.acquire(LATE))
+    taking = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
     await pool.close()
     with pytest.raises(asyncpg.InterfaceError, match="being closed"):
         await taking
-    assert len(exchange.lines) == 1
-    assert exchange.open == 0
+    assert len(exchange.connections) == 1
+    assert exchange.open_count == 0
 
 
-async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: Exchange) -> None:
-    used, resting = await pool.acquire(LATE), await pool.acquire(LATE)
+async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: FakeServer) -> None:
+    used, resting = (
+        await pool.acquire(LONG_TIMEOUT_SECONDS),
+        await pool.acquire(LONG_TIMEOUT_SECONDS),
+    )
     pool.release(resting)
     closing = asyncio.create_task(pool.close())
     await asyncio.sleep(0)
     assert not closing.done()
     with pytest.raises(asyncpg.InterfaceError):
-        await pool.acquire(LATE)
+        await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(used)
     await closing
-    assert exchange.open == 0
+    assert exchange.open_count == 0
 
 
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
 def test_none_is_lost_and_none_is_shared(steps: list[str]) -> None:
-    asyncio.run(_walk(steps))
+    asyncio.run(_run_steps(steps))
 
 
-async def _walk(steps: list[str]) -> None:
-    exchange = Exchange()
-    pool = Pool(exchange.connect, SIZE)
+async def _run_steps(steps: list[str]) -> None:
+    exchange = FakeServer()
+    pool = Pool(exchange.connect, POOL_SIZE)
     asked: list[asyncio.Task[Any]] = []
     held: list[Any] = []
     for step in steps:
         if step == "take":
-            asked.append(asyncio.create_task(pool.acquire(LATE)))
+            asked.append(asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)))
         elif step in ("give", "break") and held:
             if step == "break":
                 held[0].terminate()
@@ -187,19 +190,19 @@ async def _walk(steps: list[str]) -> None:
         elif step == "cancel" and asked:
             asked.pop().cancel()
         elif step in ("away", "back"):
-            exchange.away = step == "away"
+            exchange.is_down = step == "away"
         for _ in range(4):
             await asyncio.sleep(0)
         ended = [one for one in asked if one.done()]
         asked = [one for one in asked if not one.done()]
         held += [one.result() for one in ended if not one.exception()]
         assert len(set(held)) == len(held)
-        assert not asked or len(held) == SIZE or exchange.away
-    exchange.away = False
+        assert not asked or len(held) == POOL_SIZE or exchange.is_down
+    exchange.is_down = False
     for one in asked:
         one.cancel()
     await asyncio.gather(*asked, return_exceptions=True)
     for line in held:
         pool.release(line)
-    everything = [await pool.acquire(LATE) for _ in range(SIZE)]
-    assert len(set(everything)) == SIZE
+    everything = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
+    assert len(set(everything)) == POOL_SIZE

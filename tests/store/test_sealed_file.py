@@ -10,17 +10,17 @@ from tapgate.store.sealed_file import MAGIC, SealedWriter, read_sealed
 from tapgate.vault import Vault
 
 VAULT = Vault("the secret key of these tests")
-CHUNK = 1000
-SEALED = CHUNK + 16
-HEADER = len(MAGIC) + 4 + 32
+CHUNK_BYTES = 1000
+SEALED_CHUNK_BYTES = CHUNK_BYTES + 16
+HEADER_BYTES = len(MAGIC) + 4 + 32
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed_file, "CHUNK_BYTES", CHUNK)
+    monkeypatch.setattr(sealed_file, "CHUNK_BYTES", CHUNK_BYTES)
 
 
-def sealed(plain: bytes, *, piece: int = 700) -> bytes:
+def seal(plain: bytes, *, piece: int = 700) -> bytes:
     file = io.BytesIO()
     writer = SealedWriter(file, VAULT)
     for start in range(0, len(plain), piece):
@@ -30,7 +30,7 @@ def sealed(plain: bytes, *, piece: int = 700) -> bytes:
     return file.getvalue()
 
 
-def opened(data: bytes, vault: Vault = VAULT) -> bytes:
+def open_sealed(data: bytes, vault: Vault = VAULT) -> bytes:
     return b"".join(read_sealed(io.BytesIO(data), vault))
 
 
@@ -38,19 +38,22 @@ def opened(data: bytes, vault: Vault = VAULT) -> bytes:
 @pytest.mark.parametrize("piece", [1, 700, 10_000])
 def test_everything_comes_back(size: int, piece: int) -> None:
     plain = bytes(number % 251 for number in range(size))
-    file = sealed(plain, piece=piece)
-    assert opened(file) == plain
-    assert len(file) == HEADER + size + 16 * max(1, -(-size // CHUNK))
+    file = seal(plain, piece=piece)
+    assert open_sealed(file) == plain
+    assert len(file) == HEADER_BYTES + size + 16 * max(1, -(-size // CHUNK_BYTES))
 
 
 def test_the_content_cannot_be_read_from_the_file_and_no_two_files_are_alike() -> None:
     plain = b"Aminata Kamara" * 10
-    assert b"Aminata" not in sealed(plain)
-    assert sealed(plain)[HEADER:] != sealed(plain)[HEADER:]
+    assert b"Aminata" not in seal(plain)
+    assert seal(plain)[HEADER_BYTES:] != seal(plain)[HEADER_BYTES:]
 
 
-def chunk(data: bytes, number: int) -> bytes:
-    return data[HEADER + number * SEALED : HEADER + (number + 1) * SEALED]
+def get_chunk(data: bytes, number: int) -> bytes:
+    return data[
+        HEADER_BYTES + number * SEALED_CHUNK_BYTES : HEADER_BYTES
+        + (number + 1) * SEALED_CHUNK_BYTES
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,38 +61,62 @@ def chunk(data: bytes, number: int) -> bytes:
     [
         lambda data: b"",
         lambda data: data[:20],
-        lambda data: data[:HEADER],
-        lambda data: data[: HEADER + 5],
+        lambda data: data[:HEADER_BYTES],
+        lambda data: data[: HEADER_BYTES + 5],
         lambda data: data[:-1],
         lambda data: data[:-17],
-        lambda data: data[: HEADER + SEALED],  # ends between two chunks
-        lambda data: data[: HEADER + 2 * SEALED],
+        lambda data: data[: HEADER_BYTES + SEALED_CHUNK_BYTES],  # ends between two chunks
+        lambda data: data[: HEADER_BYTES + 2 * SEALED_CHUNK_BYTES],
         lambda data: data + b"x",
-        lambda data: data + data[HEADER:],
-        lambda data: data + chunk(data, 0),
-        lambda data: data[:HEADER] + data[HEADER + SEALED :],  # without the first
-        lambda data: data[:HEADER] + chunk(data, 1) + chunk(data, 0) + data[HEADER + 2 * SEALED :],
-        lambda data: data[: HEADER + SEALED] + chunk(data, 0) + data[HEADER + 2 * SEALED :],
-        lambda data: data[:HEADER] + chunk(sealed(bytes(2500)), 0) + data[HEADER + SEALED :],
-        lambda data: sealed(bytes(2500))[:HEADER] + data[HEADER:],
+        lambda data: data + data[HEADER_BYTES:],
+        lambda data: data + get_chunk(data, 0),
+        lambda data: (
+            data[:HEADER_BYTES] + data[HEADER_BYTES + SEALED_CHUNK_BYTES :]
+        ),  # without the first
+        lambda data: (
+            data[:HEADER_BYTES]
+            + get_chunk(data, 1)
+            + get_chunk(data, 0)
+            + data[HEADER_BYTES + 2 * SEALED_CHUNK_BYTES :]
+        ),
+        lambda data: (
+            data[: HEADER_BYTES + SEALED_CHUNK_BYTES]
+            + get_chunk(data, 0)
+            + data[HEADER_BYTES + 2 * SEALED_CHUNK_BYTES :]
+        ),
+        lambda data: (
+            data[:HEADER_BYTES]
+            + get_chunk(seal(bytes(2500)), 0)
+            + data[HEADER_BYTES + SEALED_CHUNK_BYTES :]
+        ),
+        lambda data: seal(bytes(2500))[:HEADER_BYTES] + data[HEADER_BYTES:],
         *(
             lambda data, at=at: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-            for at in (0, 16, HEADER - 1, HEADER, HEADER + SEALED - 1, HEADER + SEALED, -1, -17)
+            for at in (
+                0,
+                16,
+                HEADER_BYTES - 1,
+                HEADER_BYTES,
+                HEADER_BYTES + SEALED_CHUNK_BYTES - 1,
+                HEADER_BYTES + SEALED_CHUNK_BYTES,
+                -1,
+                -17,
+            )
         ),
     ],
 )
 def test_an_altered_file_is_refused(alter: Callable[[bytes], bytes]) -> None:
-    whole = sealed(bytes(2500))
-    assert opened(whole) == bytes(2500)
+    whole = seal(bytes(2500))
+    assert open_sealed(whole) == bytes(2500)
     with pytest.raises(StoreError, match=r"damaged, incomplete or was altered"):
-        opened(alter(whole))
+        open_sealed(alter(whole))
 
 
 def test_what_comes_before_an_altered_chunk_is_authentic_and_the_rest_is_never_seen() -> None:
-    whole = bytearray(sealed(bytes(2500)))
-    whole[HEADER + SEALED] ^= 1
+    whole = bytearray(seal(bytes(2500)))
+    whole[HEADER_BYTES + SEALED_CHUNK_BYTES] ^= 1
     chunks = read_sealed(io.BytesIO(bytes(whole)), VAULT)
-    assert next(chunks) == bytes(CHUNK)
+    assert next(chunks) == bytes(CHUNK_BYTES)
     with pytest.raises(StoreError):
         next(chunks)
 
@@ -97,15 +124,15 @@ def test_what_comes_before_an_altered_chunk_is_authentic_and_the_rest_is_never_s
 def test_a_file_of_another_secret_key_is_refused_by_name() -> None:
     other = Vault("another secret key")
     with pytest.raises(StoreError) as refused:
-        opened(sealed(b"plain"), other)
+        open_sealed(seal(b"plain"), other)
     message = str(refused.value)
     assert f"made with the secret key {VAULT.key_id}, and that of these settings is" in message
     assert "\n" not in message
 
 
 def test_a_file_that_claims_this_secret_key_is_refused() -> None:
-    file = sealed(b"plain")
+    file = seal(b"plain")
     other = Vault("another secret key")
     forged = MAGIC + bytes.fromhex(other.key_id) + file[len(MAGIC) + 4 :]
     with pytest.raises(StoreError, match="does not authenticate"):
-        opened(forged, other)
+        open_sealed(forged, other)

@@ -16,10 +16,10 @@ from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 
-_LISTENER = "application_name = 'tapgate listener'"
+_LISTENER_CONDITION = "application_name = 'tapgate listener'"
 
 #: Another process: says what it hears, one line each.
-_OTHER_PROCESS = """
+_OTHER_PROCESS_SCRIPT = """
 import asyncio, sys
 from tapgate.store.signals import Signals
 
@@ -58,22 +58,24 @@ async def others(database_url: str) -> AsyncIterator[Signals]:
     await others.stop()
 
 
-async def change(database: Database, signals: Signals, payload: str, topic: str = "keys") -> None:
+async def publish_change(
+    database: Database, signals: Signals, payload: str, topic: str = "keys"
+) -> None:
     async with database.transaction() as tx:
         ticket = await signals.publish(tx, topic, payload)
     await signals.wait_for_acks(ticket)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
 
 
-async def cut_connections(database: Database) -> None:
+async def terminate_connections(database: Database) -> None:
     await database.execute(
-        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_LISTENER}"
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_LISTENER_CONDITION}"
     )
 
 
@@ -85,7 +87,7 @@ async def test_everybody_knows_once_it_has_settled(
     others.subscribe("keys", lambda payload: heard.append(("there", payload)))
     others.subscribe("rules", lambda payload: heard.append(("wrong topic", payload)))
     for number in range(20):
-        await change(database, signals, f"key {number} é\n")
+        await publish_change(database, signals, f"key {number} é\n")
         assert sorted(heard) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
         heard.clear()
 
@@ -97,7 +99,7 @@ async def test_many_changes_settle_at_once(
     others.subscribe("keys", heard.add)
 
     async def change_and_look(payload: str) -> None:
-        await change(database, signals, payload)
+        await publish_change(database, signals, payload)
         assert payload in heard
 
     await asyncio.gather(*(change_and_look(str(number)) for number in range(50)))
@@ -112,7 +114,7 @@ async def test_what_is_rolled_back_is_not_told(
         async with database.transaction() as tx:
             await signals.publish(tx, "keys", "rolled back")
             _ = 1 / 0
-    await change(database, signals, "committed")
+    await publish_change(database, signals, "committed")
     assert heard == ["committed"]
 
 
@@ -122,7 +124,7 @@ async def test_a_failing_handler_does_not_keep_the_others_from_running(
     heard: list[str] = []
     signals.subscribe("keys", lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
     signals.subscribe("keys", heard.append)
-    await change(database, signals, "first")
+    await publish_change(database, signals, "first")
     assert heard == ["first"]
 
 
@@ -133,11 +135,11 @@ async def test_a_lost_connection_is_noticed_and_comes_back(
     heard: list[str] = []
     others.on_reconnect(lambda: gaps.append(others.is_listening))
     others.subscribe("keys", heard.append)
-    await cut_connections(database)
-    await until(lambda: not others.is_listening)
-    await until(lambda: others.is_listening and signals.is_listening)
+    await terminate_connections(database)
+    await wait_until(lambda: not others.is_listening)
+    await wait_until(lambda: others.is_listening and signals.is_listening)
     assert gaps == [False]  # caches are cleared before they are trusted again
-    await change(database, signals, "afterwards")
+    await publish_change(database, signals, "afterwards")
     assert heard == ["afterwards"]
 
 
@@ -145,15 +147,15 @@ async def test_settling_survives_a_connection_lost_on_the_way(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     for number in range(10):
-        cut = asyncio.create_task(cut_connections(database))
-        await change(database, signals, str(number))
+        cut = asyncio.create_task(terminate_connections(database))
+        await publish_change(database, signals, str(number))
         await cut
-    await until(lambda: signals.is_listening and others.is_listening)
+    await wait_until(lambda: signals.is_listening and others.is_listening)
     heard: list[str] = []
     others.subscribe("keys", heard.append)
     async with asyncio.timeout(60):  # the last cut may not have been noticed yet
         for number in itertools.count():
-            await change(database, signals, f"afterwards {number}")
+            await publish_change(database, signals, f"afterwards {number}")
             if heard:
                 break
     assert len(set(heard)) == len(heard)
@@ -191,20 +193,20 @@ async def test_other_processes_and_one_that_hangs_or_dies(
     database: Database, database_url: str, signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _OTHER_PROCESS, database_url, stdout=subprocess.PIPE
+        sys.executable, "-c", _OTHER_PROCESS_SCRIPT, database_url, stdout=subprocess.PIPE
     )
     assert other.stdout is not None
     try:
         assert await other.stdout.readline() == b"listening\n"
-        await change(database, signals, "told")
+        await publish_change(database, signals, "told")
         assert await other.stdout.readline() == b"told\n"
         other.send_signal(signal.SIGSTOP)
         monkeypatch.setattr(signals_module, "_ACK_TIMEOUT_SECONDS", 1.0)
         async with asyncio.timeout(30):  # not for ever
-            await change(database, signals, "not heard")
+            await publish_change(database, signals, "not heard")
         other.kill()
         async with asyncio.timeout(30):
-            await change(database, signals, "not heard either")
+            await publish_change(database, signals, "not heard either")
     finally:
         with contextlib.suppress(ProcessLookupError):
             other.kill()

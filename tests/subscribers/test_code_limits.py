@@ -7,21 +7,21 @@ from typing import Any
 import httpx2
 import pytest
 
+from harness import Harness
 from tapgate.store import code_send_limit
 from tapgate.store.database import Database
-from world import World
 
 URL = "/api/v1/subscribers"
-ROUTES = ["reset-pin", "restricted-access"]
+CODE_ROUTES = ["reset-pin", "restricted-access"]
 
 
 @pytest.fixture
-async def record(world: World) -> dict[str, Any]:
-    return await world.restricted_subscriber()
+async def record(world: Harness) -> dict[str, Any]:
+    return await world.create_restricted_subscriber()
 
 
-async def request(world: World, record: dict[str, Any], route: str) -> httpx2.Response:
-    caller = world.service() if route == "reset-pin" else await world.admin()
+async def request_code(world: Harness, record: dict[str, Any], route: str) -> httpx2.Response:
+    caller = world.get_service_auth() if route == "reset-pin" else await world.create_admin()
     return await world.client.post(f"{URL}/{record['id']}/{route}", auth=caller)
 
 
@@ -30,66 +30,68 @@ def assert_limited(answer: httpx2.Response, *seconds: int) -> None:
     assert int(answer.headers["retry-after"]) in seconds
 
 
-@pytest.mark.parametrize("first", ROUTES)
-@pytest.mark.parametrize("second", ROUTES)
+@pytest.mark.parametrize("first", CODE_ROUTES)
+@pytest.mark.parametrize("second", CODE_ROUTES)
 async def test_a_phone_number_gets_one_code_a_minute_over_every_route(
-    world: World, record: dict[str, Any], first: str, second: str
+    world: Harness, record: dict[str, Any], first: str, second: str
 ) -> None:
-    assert (await request(world, record, first)).status_code == 200
-    assert_limited(await request(world, record, second), 59, 60)
-    assert len(await world.sent_to(record["phone_number"], "one_time_code")) == 1
-    world.forward(minutes=1)
-    assert (await request(world, record, second)).status_code == 200
+    assert (await request_code(world, record, first)).status_code == 200
+    assert_limited(await request_code(world, record, second), 59, 60)
+    assert len(await world.list_pending_messages(record["phone_number"], "one_time_code")) == 1
+    world.advance_clock(minutes=1)
+    assert (await request_code(world, record, second)).status_code == 200
 
 
-async def test_a_phone_number_gets_five_codes_an_hour(world: World, record: dict[str, Any]) -> None:
+async def test_a_phone_number_gets_five_codes_an_hour(
+    world: Harness, record: dict[str, Any]
+) -> None:
     for number in range(5):
-        assert (await request(world, record, ROUTES[number % 2])).status_code == 200
-        world.forward(minutes=2)
-    for route in ROUTES:
-        assert_limited(await request(world, record, route), 50 * 60, 50 * 60 - 1)
-    world.forward(minutes=50)
-    assert (await request(world, record, "reset-pin")).status_code == 200
-    assert_limited(await request(world, record, "reset-pin"), 119, 120)
+        assert (await request_code(world, record, CODE_ROUTES[number % 2])).status_code == 200
+        world.advance_clock(minutes=2)
+    for route in CODE_ROUTES:
+        assert_limited(await request_code(world, record, route), 50 * 60, 50 * 60 - 1)
+    world.advance_clock(minutes=50)
+    assert (await request_code(world, record, "reset-pin")).status_code == 200
+    assert_limited(await request_code(world, record, "reset-pin"), 119, 120)
 
 
 async def test_parallel_requests_do_not_exceed_the_limit(
-    world: World, record: dict[str, Any]
+    world: Harness, record: dict[str, Any]
 ) -> None:
     answers = await asyncio.gather(
-        *(request(world, record, route) for route in ROUTES for _ in range(8))
+        *(request_code(world, record, route) for route in CODE_ROUTES for _ in range(8))
     )
     assert Counter(answer.status_code for answer in answers) == {200: 1, 429: 15}
-    assert len(await world.sent_to(record["phone_number"], "one_time_code")) == 1
+    assert len(await world.list_pending_messages(record["phone_number"], "one_time_code")) == 1
 
 
 async def test_refused_request_leaves_the_open_code_valid(
-    world: World, record: dict[str, Any]
+    world: Harness, record: dict[str, Any]
 ) -> None:
-    await request(world, record, "reset-pin")
-    code = await world.code_sent_to(record["phone_number"])
-    assert_limited(await request(world, record, "reset-pin"), 59, 60)
+    await request_code(world, record, "reset-pin")
+    code = await world.get_pending_code(record["phone_number"])
+    assert_limited(await request_code(world, record, "reset-pin"), 59, 60)
     confirmed = await world.client.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": "5927"},
-        auth=world.service(),
+        auth=world.get_service_auth(),
     )
     assert confirmed.status_code == 200
 
 
-async def test_failed_request_does_not_count(world: World, record: dict[str, Any]) -> None:
-    key = await world.api_key("subscribers:write")
+async def test_failed_request_does_not_count(world: Harness, record: dict[str, Any]) -> None:
+    key = await world.create_api_key("subscribers:write")
     refused = await world.client.post(f"{URL}/{record['id']}/reset-pin", auth=key)
     assert refused.status_code == 403
-    assert (await request(world, record, "reset-pin")).status_code == 200
+    assert (await request_code(world, record, "reset-pin")).status_code == 200
 
 
-async def test_expired_rows_are_purged(world: World, database: Database) -> None:
+async def test_expired_rows_are_purged(world: Harness, database: Database) -> None:
     now = world.services.clock()
     for number in range(15):
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
-    world.forward(hours=1)
+    world.advance_clock(hours=1)
     for phone, left in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, phone, world.services.clock()) is None
@@ -97,9 +99,9 @@ async def test_expired_rows_are_purged(world: World, database: Database) -> None
 
 
 async def test_clock_set_back_by_hours_does_not_lock_a_number_out(
-    world: World, database: Database
+    world: Harness, database: Database
 ) -> None:
     for hours in (0, -2):
-        world.forward(hours=hours)
+        world.advance_clock(hours=hours)
         async with database.transaction() as tx:
             assert await code_send_limit.reserve(tx, "+23276100001", world.services.clock()) is None

@@ -4,25 +4,25 @@ from typing import Any
 
 import httpx2
 
-from world import World
+from harness import Harness
 
 URL = "/api/v1/subscribers"
 
 
-async def told(world: World) -> list[tuple[str, Any]]:
+async def list_events(world: Harness) -> list[tuple[str, Any]]:
     rows = await world.services.database.fetch("SELECT type, data FROM events ORDER BY id")
     return [(row["type"], row["data"]) for row in rows]
 
 
 async def test_every_change_that_others_may_want_to_know(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
         world.services.new_id(),
     )
-    admin, record = await world.admin(), await world.subscriber()
+    admin, record = await world.create_admin(), await world.create_subscriber()
     url = f"{URL}/{record['id']}"
     expected = [("subscriber.created", record)]
     changes: list[tuple[str, str, Any, str | None]] = [
@@ -39,11 +39,11 @@ async def test_every_change_that_others_may_want_to_know(
         assert answer.status_code == 200, answer.text
         if event is not None:
             expected.append((event, answer.json().get("subscriber", answer.json())))
-    assert await told(world) == expected
+    assert await list_events(world) == expected
 
 
-async def test_a_refused_change_is_not_told(client: httpx2.AsyncClient, world: World) -> None:
-    record, admin = await world.subscriber(), await world.admin()
+async def test_a_refused_change_is_not_told(client: httpx2.AsyncClient, world: Harness) -> None:
+    record, admin = await world.create_subscriber(), await world.create_admin()
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
@@ -60,4 +60,4 @@ async def test_a_refused_change_is_not_told(client: httpx2.AsyncClient, world: W
         },
         auth=admin,
     )
-    assert await told(world) == []
+    assert await list_events(world) == []

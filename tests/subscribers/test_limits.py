@@ -5,31 +5,31 @@ from typing import Any
 
 import pytest
 
+from harness import Harness
 from tapgate import ids
 from tapgate.clock import get_platform_day
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from transactions.movements import move, processor, refund, submit
-from world import World
+from transactions.builders import create_processor, submit_and_get_id, submit_command, submit_refund
 
 
-async def limits(world: World, subscriber_id: str, caller: Any = None) -> dict[str, Any]:
+async def get_limits(world: Harness, subscriber_id: str, caller: Any = None) -> dict[str, Any]:
     answer = await world.client.get(
-        f"/api/v1/subscribers/{subscriber_id}/limits", auth=caller or world.service()
+        f"/api/v1/subscribers/{subscriber_id}/limits", auth=caller or world.get_service_auth()
     )
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def set_limit(world: World, **limits: str) -> None:
+async def set_limit(world: Harness, **limits: str) -> None:
     answer = await world.client.put(
-        "/api/v1/account-rules/1", json=limits, auth=await world.admin()
+        "/api/v1/account-rules/1", json=limits, auth=await world.create_admin()
     )
     assert answer.status_code == 200, answer.text
 
 
-async def last_sent(world: World, subscriber_id: str, day: date) -> None:
+async def set_last_sent_day(world: Harness, subscriber_id: str, day: date) -> None:
     """As if what was sent had been sent on that day."""
     await world.services.database.execute(
         "UPDATE accounts SET usage_day = $2 WHERE owner_id = $1",
@@ -38,20 +38,20 @@ async def last_sent(world: World, subscriber_id: str, day: date) -> None:
     )
 
 
-def today(world: World) -> date:
+def get_today(world: Harness) -> date:
     return get_platform_day(world.services.clock(), world.services.settings.timezone)
 
 
-def midnight(day: date) -> str:
+def format_midnight(day: date) -> str:
     return f"{day.isoformat()}T00:00:00.000Z"
 
 
-async def test_what_is_used_and_what_remains(world: World) -> None:
-    sender, friend = await world.subscriber(balance="5000"), await world.subscriber()
-    await move(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "1500.50")
-    day = today(world)
+async def test_what_is_used_and_what_remains(world: Harness) -> None:
+    sender, friend = await world.create_subscriber(balance="5000"), await world.create_subscriber()
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "1500.50")
+    day = get_today(world)
     month_end = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
-    assert await limits(world, sender["id"], await world.admin("F")) == {
+    assert await get_limits(world, sender["id"], await world.create_admin("F")) == {
         "kyc_level": 1,
         "currency": "SLE",
         "per_transaction": "50000.00",
@@ -59,69 +59,72 @@ async def test_what_is_used_and_what_remains(world: World) -> None:
             "limit": "100000.00",
             "used": "1500.50",
             "remaining": "98499.50",
-            "resets_at": midnight(day + timedelta(days=1)),
+            "resets_at": format_midnight(day + timedelta(days=1)),
         },
         "monthly": {
             "limit": "1000000.00",
             "used": "1500.50",
             "remaining": "998499.50",
-            "resets_at": midnight(month_end),
+            "resets_at": format_midnight(month_end),
         },
         "max_balance": "500000.00",
     }
-    assert (await limits(world, friend["id"]))["daily"]["used"] == "0.00"
+    assert (await get_limits(world, friend["id"]))["daily"]["used"] == "0.00"
 
 
 @pytest.mark.parametrize("period", ["daily", "monthly"])
-async def test_what_remains_can_be_sent_and_not_a_cent_more(world: World, period: str) -> None:
-    sender, friend = await world.subscriber(balance="1000"), await world.subscriber()
+async def test_what_remains_can_be_sent_and_not_a_cent_more(world: Harness, period: str) -> None:
+    sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     await set_limit(world, daily_limit="100", monthly_limit="100")
-    await move(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
-    if period == "monthly" and today(world).day > 1:
+    if period == "monthly" and get_today(world).day > 1:
         # The month's limit is the only one in the way when it was sent on another of its days.
-        await last_sent(world, sender["id"], today(world) - timedelta(days=1))
+        await set_last_sent_day(world, sender["id"], get_today(world) - timedelta(days=1))
         expected = Code.MONTHLY_LIMIT_EXCEEDED
-    remaining = (await limits(world, sender["id"]))[period]["remaining"]
+    remaining = (await get_limits(world, sender["id"]))[period]["remaining"]
     assert remaining == "30.00"
-    declined = await submit(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "30.01")
+    declined = await submit_command(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "30.01")
     assert declined.code == expected
-    await move(world, chart.TRANSFER_P2P, sender["id"], friend["id"], remaining)
-    assert (await limits(world, sender["id"]))[period]["remaining"] == "0.00"
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], remaining)
+    assert (await get_limits(world, sender["id"]))[period]["remaining"] == "0.00"
 
 
-async def test_what_belongs_to_earlier_days_and_months_does_not_count(world: World) -> None:
-    sender, friend = await world.subscriber(balance="1000"), await world.subscriber()
-    await move(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
-    last_month = today(world).replace(day=1) - timedelta(days=1)
-    await last_sent(world, sender["id"], last_month)
-    found = await limits(world, sender["id"])
+async def test_what_belongs_to_earlier_days_and_months_does_not_count(world: Harness) -> None:
+    sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    last_month = get_today(world).replace(day=1) - timedelta(days=1)
+    await set_last_sent_day(world, sender["id"], last_month)
+    found = await get_limits(world, sender["id"])
     assert (found["daily"]["used"], found["monthly"]["used"]) == ("0.00", "0.00")
 
 
-async def test_a_day_that_a_faster_clock_had_reached_counts_on(world: World) -> None:
-    sender, friend = await world.subscriber(balance="1000"), await world.subscriber()
-    await move(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
-    ahead = today(world) + timedelta(days=1)
-    await last_sent(world, sender["id"], ahead)
-    daily = (await limits(world, sender["id"]))["daily"]
-    assert (daily["used"], daily["resets_at"]) == ("70.00", midnight(ahead + timedelta(days=1)))
+async def test_a_day_that_a_faster_clock_had_reached_counts_on(world: Harness) -> None:
+    sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
+    await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
+    ahead = get_today(world) + timedelta(days=1)
+    await set_last_sent_day(world, sender["id"], ahead)
+    daily = (await get_limits(world, sender["id"]))["daily"]
+    assert (daily["used"], daily["resets_at"]) == (
+        "70.00",
+        format_midnight(ahead + timedelta(days=1)),
+    )
     assert datetime.fromisoformat(daily["resets_at"]) > world.services.clock()
 
 
-async def test_a_refund_gives_back_and_a_lowered_limit_leaves_nothing(world: World) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    await refund(world, paid, shop, "40")
-    assert (await limits(world, payer["id"]))["daily"]["used"] == "60.00"
+async def test_a_refund_gives_back_and_a_lowered_limit_leaves_nothing(world: Harness) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    await submit_refund(world, paid, shop, "40")
+    assert (await get_limits(world, payer["id"]))["daily"]["used"] == "60.00"
     await set_limit(world, daily_limit="50")
-    daily = (await limits(world, payer["id"]))["daily"]
+    daily = (await get_limits(world, payer["id"]))["daily"]
     assert (daily["limit"], daily["used"], daily["remaining"]) == ("50.00", "60.00", "0.00")
 
 
-async def test_who_does_not_exist_and_who_is_closed(world: World) -> None:
-    admin, hidden = await world.admin("S"), await world.restricted_subscriber()
+async def test_who_does_not_exist_and_who_is_closed(world: Harness) -> None:
+    admin, hidden = await world.create_admin("S"), await world.create_restricted_subscriber()
     for name, expected in (
         ("x", (404, "SUBSCRIBER_NOT_FOUND")),
         (ids.encode(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),
@@ -129,4 +132,4 @@ async def test_who_does_not_exist_and_who_is_closed(world: World) -> None:
     ):
         answer = await world.client.get(f"/api/v1/subscribers/{name}/limits", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == expected
-    assert (await limits(world, hidden["id"]))["kyc_level"] == 1
+    assert (await get_limits(world, hidden["id"]))["kyc_level"] == 1

@@ -4,29 +4,29 @@ from typing import Any
 
 import httpx2
 
+from harness import Harness
 from tapgate.edge.services import Services
-from world import World
 
 URL = "/api/v1/subscribers"
 
 
-async def listed(world: World, **query: Any) -> list[dict[str, Any]]:
-    answer = await world.client.get(URL, params=query, auth=world.service())
+async def list_subscribers(world: Harness, **query: Any) -> list[dict[str, Any]]:
+    answer = await world.client.get(URL, params=query, auth=world.get_service_auth())
     assert answer.status_code == 200, answer.text
     records: list[dict[str, Any]] = answer.json()["data"]
     return records
 
 
-async def names(world: World, search: str) -> list[str]:
-    return [record["first_name"] for record in await listed(world, search=search)]
+async def search_names(world: Harness, search: str) -> list[str]:
+    return [record["first_name"] for record in await list_subscribers(world, search=search)]
 
 
-async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -> None:
-    records = [await world.subscriber() for _ in range(5)]
+async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness) -> None:
+    records = [await world.create_subscriber() for _ in range(5)]
     seen: list[dict[str, Any]] = []
     query = {"limit": "2"}
     for has_more in (True, True, False):
-        page = (await client.get(URL, params=query, auth=world.service())).json()
+        page = (await client.get(URL, params=query, auth=world.get_service_auth())).json()
         assert list(page) == ["data", "has_more", "next_cursor"]
         assert page["has_more"] is has_more
         seen += page["data"]
@@ -36,29 +36,29 @@ async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -
 
 
 async def test_pages_are_stable_while_others_register(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    there = [(await world.subscriber())["id"] for _ in range(6)]
+    there = [(await world.create_subscriber())["id"] for _ in range(6)]
     seen: list[str] = []
     query = {"limit": "2"}
     while True:
-        page = (await client.get(URL, params=query, auth=world.service())).json()
+        page = (await client.get(URL, params=query, auth=world.get_service_auth())).json()
         seen += [record["id"] for record in page["data"]]
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
-        await world.subscriber()
+        await world.create_subscriber()
     assert seen == there[::-1]
 
 
-async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
-    plain, blocked, verified = [await world.subscriber() for _ in range(3)]
-    admin = await world.admin()
+async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
+    plain, blocked, verified = [await world.create_subscriber() for _ in range(3)]
+    admin = await world.create_admin()
     await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
     await client.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
 
     async def found(**query: Any) -> list[str]:
-        return [record["id"] for record in await listed(world, **query)]
+        return [record["id"] for record in await list_subscribers(world, **query)]
 
     assert await found(status="BLOCKED") == [blocked["id"]]
     assert await found(status="ACTIVE") == [verified["id"], plain["id"]]
@@ -69,14 +69,16 @@ async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
 
 
 async def test_a_plus_that_nobody_encoded_is_a_plus(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    record = await world.subscriber()
-    answer = await client.get(f"{URL}?phone_number={record['phone_number']}", auth=world.service())
+    record = await world.create_subscriber()
+    answer = await client.get(
+        f"{URL}?phone_number={record['phone_number']}", auth=world.get_service_auth()
+    )
     assert answer.json()["data"] == [record]
 
 
-async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: World) -> None:
+async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
     for query, field in (
         ("limit=0", "limit"),
         ("limit=101", "limit"),
@@ -91,15 +93,17 @@ async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: World) -
         ("search=" + "a" * 256, "search"),
         ("search=%ff", "query"),
     ):
-        answer = await client.get(f"{URL}?{query}", auth=world.service())
+        answer = await client.get(f"{URL}?{query}", auth=world.get_service_auth())
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), query
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_search_finds_any_part_of_name_phone_and_id_number(world: World) -> None:
+async def test_search_finds_any_part_of_name_phone_and_id_number(world: Harness) -> None:
     # With numbers that have nothing in common with what is searched for.
-    await world.subscriber(first_name="Élodie", last_name="N'Diaye", phone_number="+23276000000")
-    record = await world.subscriber(
+    await world.create_subscriber(
+        first_name="Élodie", last_name="N'Diaye", phone_number="+23276000000"
+    )
+    record = await world.create_subscriber(
         first_name="Mohamed",
         last_name="Koroma",
         phone_number="+23277123456",
@@ -119,28 +123,28 @@ async def test_search_finds_any_part_of_name_phone_and_id_number(world: World) -
         "slr0047",
         record["id"],
     ):
-        assert await names(world, search) == ["Mohamed"], search
-    assert await names(world, "élODIE n'diaye") == ["Élodie"]
-    assert await names(world, "mohamed diaye") == []
-    assert await names(world, record["id"].replace("sub_", "acc_")) == []
+        assert await search_names(world, search) == ["Mohamed"], search
+    assert await search_names(world, "élODIE n'diaye") == ["Élodie"]
+    assert await search_names(world, "mohamed diaye") == []
+    assert await search_names(world, record["id"].replace("sub_", "acc_")) == []
 
 
-async def test_search_has_no_wildcards(world: World) -> None:
-    await world.subscriber(first_name="Mohamed")
+async def test_search_has_no_wildcards(world: Harness) -> None:
+    await world.create_subscriber(first_name="Mohamed")
     for search in ("%%%", "_____", "\\\\\\", "Mo%ed", "' OR true --"):
-        assert await names(world, search) == []
+        assert await search_names(world, search) == []
 
 
-async def test_search_follows_changes(world: World) -> None:
-    record = await world.subscriber(first_name="Mohamed")
+async def test_search_follows_changes(world: Harness) -> None:
+    record = await world.create_subscriber(first_name="Mohamed")
     await world.client.put(
-        f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await world.admin()
+        f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await world.create_admin()
     )
-    assert await names(world, "mohamed") == []
-    assert await names(world, "ibra") == ["Ibrahim"]
+    assert await search_names(world, "mohamed") == []
+    assert await search_names(world, "ibra") == ["Ibrahim"]
 
 
-async def test_search_has_an_index_to_use(world: World, services: Services) -> None:
+async def test_search_has_an_index_to_use(world: Harness, services: Services) -> None:
     async with services.database.transaction() as tx:
         await tx.execute(
             """INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency,

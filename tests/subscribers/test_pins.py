@@ -10,100 +10,100 @@ from typing import Any
 
 import httpx2
 
+from harness import PIN, WRONG_PIN, Harness
 from tapgate.settings import Settings
-from world import PIN, WRONG_PIN, World
 
 URL = "/api/v1/subscribers"
 NEW_PIN = "5927"
 
 
-async def verify(world: World, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
+async def verify_pin(world: Harness, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
     return await world.client.post(
-        f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=world.service()
+        f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=world.get_service_auth()
     )
 
 
-async def change(
-    world: World, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
+async def change_pin(
+    world: Harness, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
     return await world.client.post(
         f"{URL}/{record['id']}/change-pin",
         json={"old_pin": old_pin, "new_pin": new_pin},
-        auth=world.service(),
+        auth=world.get_service_auth(),
     )
 
 
-async def is_pin(world: World, record: dict[str, Any], pin: str) -> bool:
-    return (await verify(world, record, pin)).status_code == 200
+async def is_correct_pin(world: Harness, record: dict[str, Any], pin: str) -> bool:
+    return (await verify_pin(world, record, pin)).status_code == 200
 
 
-async def lock_pin(world: World, record: dict[str, Any]) -> None:
+async def lock_pin(world: Harness, record: dict[str, Any]) -> None:
     for _ in range(3):
-        await verify(world, record, WRONG_PIN)
+        await verify_pin(world, record, WRONG_PIN)
 
 
-async def test_a_right_pin_is_verified(world: World) -> None:
-    record = await world.subscriber()
-    answer = await verify(world, record)
+async def test_a_right_pin_is_verified(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await verify_pin(world, record)
     assert answer.status_code == 200
     assert answer.json() == {"success": True, "verified": True, "message": "PIN verified"}
 
 
-async def test_three_wrong_ones_in_a_row_lock_it(world: World) -> None:
-    record = await world.subscriber()
+async def test_three_wrong_ones_in_a_row_lock_it(world: Harness) -> None:
+    record = await world.create_subscriber()
     for remaining in (2, 1, 0):
-        answer = await verify(world, record, WRONG_PIN)
+        answer = await verify_pin(world, record, WRONG_PIN)
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
         assert answer.json()["details"] == {"attempts_remaining": remaining}
         assert WRONG_PIN not in answer.text
-    answer = await verify(world, record)
+    answer = await verify_pin(world, record)
     assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert shown.json()["pin_locked_until"] == answer.json()["details"]["locked_until"]
     assert shown.json()["pin_locked_until"] is not None
 
 
-async def test_a_right_one_resets_the_count(world: World) -> None:
-    record = await world.subscriber()
+async def test_a_right_one_resets_the_count(world: Harness) -> None:
+    record = await world.create_subscriber()
     for _ in range(2):
-        await verify(world, record, WRONG_PIN)
-        await verify(world, record, WRONG_PIN)
-        assert (await verify(world, record)).status_code == 200
+        await verify_pin(world, record, WRONG_PIN)
+        await verify_pin(world, record, WRONG_PIN)
+        assert (await verify_pin(world, record)).status_code == 200
 
 
-async def test_the_lock_ends_after_half_an_hour(world: World) -> None:
-    record = await world.subscriber()
+async def test_the_lock_ends_after_half_an_hour(world: Harness) -> None:
+    record = await world.create_subscriber()
     await lock_pin(world, record)
-    world.forward(minutes=29)
-    assert (await verify(world, record)).json()["code"] == "ACCOUNT_LOCKED"
-    world.forward(minutes=2)
-    assert (await verify(world, record)).status_code == 200
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    world.advance_clock(minutes=29)
+    assert (await verify_pin(world, record)).json()["code"] == "ACCOUNT_LOCKED"
+    world.advance_clock(minutes=2)
+    assert (await verify_pin(world, record)).status_code == 200
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert shown.json()["pin_locked_until"] is None
 
 
-async def test_a_lock_that_is_over_is_not_shown(world: World) -> None:
-    record = await world.subscriber()
+async def test_a_lock_that_is_over_is_not_shown(world: Harness) -> None:
+    record = await world.create_subscriber()
     await lock_pin(world, record)
-    world.forward(minutes=31)
-    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    world.advance_clock(minutes=31)
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert shown.json()["pin_locked_until"] is None
 
 
-async def test_a_blocked_subscribers_pin_can_be_verified(world: World) -> None:
-    record = await world.subscriber()
+async def test_a_blocked_subscribers_pin_can_be_verified(world: Harness) -> None:
+    record = await world.create_subscriber()
     await world.client.post(
-        f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await world.admin()
+        f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await world.create_admin()
     )
-    assert (await verify(world, record)).status_code == 200
+    assert (await verify_pin(world, record)).status_code == 200
 
 
-async def test_failed_tries_are_in_the_audit_log(world: World) -> None:
-    record = await world.subscriber()
-    await verify(world, record)
+async def test_failed_tries_are_in_the_audit_log(world: Harness) -> None:
+    record = await world.create_subscriber()
+    await verify_pin(world, record)
     for _ in range(4):
-        await verify(world, record, WRONG_PIN)
-    entries = await world.audit(record["id"], "subscriber.pin_verified")
+        await verify_pin(world, record, WRONG_PIN)
+    entries = await world.list_audit_entries(record["id"], "subscriber.pin_verified")
     assert [(entry["result"], entry["reason"]) for entry in entries] == [
         ("failure", "INVALID_PIN"),
         ("failure", "INVALID_PIN"),
@@ -112,9 +112,9 @@ async def test_failed_tries_are_in_the_audit_log(world: World) -> None:
     ]
 
 
-async def test_parallel_tries_do_not_outrun_the_lock(world: World) -> None:
-    record = await world.subscriber()
-    answers = await asyncio.gather(*(verify(world, record, WRONG_PIN) for _ in range(50)))
+async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answers = await asyncio.gather(*(verify_pin(world, record, WRONG_PIN) for _ in range(50)))
     codes = Counter(answer.json()["code"] for answer in answers)
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
     remaining = {
@@ -125,58 +125,60 @@ async def test_parallel_tries_do_not_outrun_the_lock(world: World) -> None:
     assert remaining == {0, 1, 2}
 
 
-async def test_verify_and_change_share_one_count(world: World) -> None:
-    record = await world.subscriber()
+async def test_verify_and_change_share_one_count(world: Harness) -> None:
+    record = await world.create_subscriber()
     tries = [
-        verify(world, record, WRONG_PIN) if even else change(world, record, old_pin=WRONG_PIN)
+        verify_pin(world, record, WRONG_PIN)
+        if even
+        else change_pin(world, record, old_pin=WRONG_PIN)
         for even in [True, False] * 10
     ]
     codes = Counter(answer.json()["code"] for answer in await asyncio.gather(*tries))
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_changes_the_pin(world: World) -> None:
-    record = await world.subscriber()
-    answer = await change(world, record)
+async def test_changes_the_pin(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await change_pin(world, record)
     assert answer.status_code == 200
     assert answer.json() == {"success": True, "message": "PIN changed"}
-    assert not await is_pin(world, record, PIN)
-    assert await is_pin(world, record, NEW_PIN)
-    (entry,) = await world.audit(record["id"], "subscriber.pin_changed")
+    assert not await is_correct_pin(world, record, PIN)
+    assert await is_correct_pin(world, record, NEW_PIN)
+    (entry,) = await world.list_audit_entries(record["id"], "subscriber.pin_changed")
     assert entry["changes"] == {"pin": ["***", "***"]}
 
 
-async def test_a_change_with_a_wrong_pin_counts_and_changes_nothing(world: World) -> None:
-    record = await world.subscriber()
-    answer = await change(world, record, old_pin=WRONG_PIN)
+async def test_a_change_with_a_wrong_pin_counts_and_changes_nothing(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await change_pin(world, record, old_pin=WRONG_PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
     assert answer.json()["details"] == {"attempts_remaining": 2}
-    assert await is_pin(world, record, PIN)
+    assert await is_correct_pin(world, record, PIN)
 
 
-async def test_a_locked_pin_cannot_be_changed(world: World) -> None:
-    record = await world.subscriber()
+async def test_a_locked_pin_cannot_be_changed(world: Harness) -> None:
+    record = await world.create_subscriber()
     await lock_pin(world, record)
-    answer = await change(world, record)
+    answer = await change_pin(world, record)
     assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
 
 
-async def test_the_new_pin_must_be_another(world: World) -> None:
-    record = await world.subscriber()
-    answer = await change(world, record, new_pin=PIN)
+async def test_the_new_pin_must_be_another(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await change_pin(world, record, new_pin=PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "SAME_PIN")
 
 
-async def test_that_the_new_pin_is_the_same_is_no_way_to_guess_it(world: World) -> None:
-    record = await world.subscriber()
-    answer = await change(world, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
+async def test_that_the_new_pin_is_the_same_is_no_way_to_guess_it(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await change_pin(world, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
     assert answer.json()["details"] == {"attempts_remaining": 2}
 
 
-async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
-    record = await world.subscriber()
-    await verify(world, record, WRONG_PIN)
+async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
+    record = await world.create_subscriber()
+    await verify_pin(world, record, WRONG_PIN)
     bodies: list[tuple[dict[str, Any], str]] = [
         ({"new_pin": NEW_PIN}, "old_pin"),
         ({"old_pin": PIN}, "new_pin"),
@@ -188,105 +190,107 @@ async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
     ]
     for body, field in bodies:
         answer = await world.client.post(
-            f"{URL}/{record['id']}/change-pin", json=body, auth=world.service()
+            f"{URL}/{record['id']}/change-pin", json=body, auth=world.get_service_auth()
         )
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), body
         assert list(answer.json()["details"]["fields"]) == [field]
         assert PIN not in answer.text
         assert "59" not in answer.text
-    answer = await verify(world, record, WRONG_PIN)
+    answer = await verify_pin(world, record, WRONG_PIN)
     assert answer.json()["details"] == {"attempts_remaining": 1}
 
 
-async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: World) -> None:
-    record = await world.subscriber()
-    answer = await change(world, record, new_pin="1111")
+async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answer = await change_pin(world, record, new_pin="1111")
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]
-    assert await is_pin(world, record, PIN)
+    assert await is_correct_pin(world, record, PIN)
 
 
-async def ask_for_code(world: World, record: dict[str, Any]) -> str:
-    answer = await world.client.post(f"{URL}/{record['id']}/reset-pin", auth=await world.admin("S"))
+async def request_reset_code(world: Harness, record: dict[str, Any]) -> str:
+    answer = await world.client.post(
+        f"{URL}/{record['id']}/reset-pin", auth=await world.create_admin("S")
+    )
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "message"]
-    code = await world.code_sent_to(record["phone_number"])
+    code = await world.get_pending_code(record["phone_number"])
     assert code not in answer.text
     return code
 
 
-async def confirm(
-    world: World, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
+async def confirm_reset(
+    world: Harness, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
 ) -> httpx2.Response:
     return await world.client.post(
         f"{URL}/{record['id']}/reset-pin/confirm",
         json={"otp": code, "new_pin": new_pin},
-        auth=world.service(),
+        auth=world.get_service_auth(),
     )
 
 
-def other_than(code: str) -> str:
+def build_wrong_code(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_a_code_sets_a_new_pin_and_opens_the_lock(world: World) -> None:
-    record = await world.subscriber()
+async def test_a_code_sets_a_new_pin_and_opens_the_lock(world: Harness) -> None:
+    record = await world.create_subscriber()
     await lock_pin(world, record)
-    answer = await confirm(world, record, await ask_for_code(world, record))
+    answer = await confirm_reset(world, record, await request_reset_code(world, record))
     assert answer.status_code == 200
     assert answer.json() == {"success": True, "message": "PIN reset"}
-    assert await is_pin(world, record, NEW_PIN)
-    assert len(await world.audit(record["id"], "subscriber.pin_reset_requested")) == 1
-    (entry,) = await world.audit(record["id"], "subscriber.pin_reset")
+    assert await is_correct_pin(world, record, NEW_PIN)
+    assert len(await world.list_audit_entries(record["id"], "subscriber.pin_reset_requested")) == 1
+    (entry,) = await world.list_audit_entries(record["id"], "subscriber.pin_reset")
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 
 
-async def test_a_code_is_good_for_once(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
-    await confirm(world, record, code)
-    answer = await confirm(world, record, code, "8302")
+async def test_a_code_is_good_for_once(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
+    await confirm_reset(world, record, code)
+    answer = await confirm_reset(world, record, code, "8302")
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
     assert answer.json()["details"] == {"attempts_remaining": 0}
-    assert await is_pin(world, record, NEW_PIN)
+    assert await is_correct_pin(world, record, NEW_PIN)
 
 
-async def test_three_wrong_codes_use_it_up(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
+async def test_three_wrong_codes_use_it_up(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
     for remaining in (2, 1, 0):
-        answer = await confirm(world, record, other_than(code))
+        answer = await confirm_reset(world, record, build_wrong_code(code))
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
         assert answer.json()["details"] == {"attempts_remaining": remaining}
-    assert (await confirm(world, record, code)).json()["code"] == "INVALID_OTP"
-    assert await is_pin(world, record, PIN)
-    entries = await world.audit(record["id"], "subscriber.pin_reset")
+    assert (await confirm_reset(world, record, code)).json()["code"] == "INVALID_OTP"
+    assert await is_correct_pin(world, record, PIN)
+    entries = await world.list_audit_entries(record["id"], "subscriber.pin_reset")
     assert [(entry["result"], entry["reason"]) for entry in entries] == [
         ("failure", "INVALID_OTP")
     ] * 4
 
 
-async def test_a_code_ends_after_five_minutes(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
-    world.forward(minutes=5)
-    answer = await confirm(world, record, code)
+async def test_a_code_ends_after_five_minutes(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
+    world.advance_clock(minutes=5)
+    answer = await confirm_reset(world, record, code)
     assert answer.json()["details"] == {"attempts_remaining": 0}
 
 
-async def test_parallel_tries_do_not_outrun_a_code(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
+async def test_parallel_tries_do_not_outrun_a_code(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
     answers = await asyncio.gather(
-        *(confirm(world, record, other_than(code)) for _ in range(10)),
+        *(confirm_reset(world, record, build_wrong_code(code)) for _ in range(10)),
     )
     remaining = Counter(answer.json()["details"]["attempts_remaining"] for answer in answers)
     assert remaining == {2: 1, 1: 1, 0: 8}
 
 
-async def test_a_malformed_confirmation_is_no_try(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
+async def test_a_malformed_confirmation_is_no_try(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"new_pin": NEW_PIN}, 400, "otp"),
         ({"otp": "123456"}, 400, "new_pin"),
@@ -296,30 +300,30 @@ async def test_a_malformed_confirmation_is_no_try(world: World) -> None:
     ]
     for body, status, field in bodies:
         answer = await world.client.post(
-            f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=world.service()
+            f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=world.get_service_auth()
         )
         assert answer.status_code == status
         assert list(answer.json()["details"]["fields"]) == [field]
-    assert (await confirm(world, record, code)).status_code == 200
+    assert (await confirm_reset(world, record, code)).status_code == 200
 
 
-async def test_a_weak_pin_does_not_use_the_code_up(world: World) -> None:
-    record = await world.subscriber()
-    code = await ask_for_code(world, record)
-    answer = await confirm(world, record, code, "1111")
+async def test_a_weak_pin_does_not_use_the_code_up(world: Harness) -> None:
+    record = await world.create_subscriber()
+    code = await request_reset_code(world, record)
+    answer = await confirm_reset(world, record, code, "1111")
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]
-    assert (await confirm(world, record, code)).status_code == 200
+    assert (await confirm_reset(world, record, code)).status_code == 200
 
 
 async def test_nor_do_tries_in_two_processes(
-    world: World, settings: Settings, database_url: str
+    world: Harness, settings: Settings, database_url: str
 ) -> None:
-    record = await world.subscriber()
+    record = await world.create_subscriber()
     processes = [
         await asyncio.create_subprocess_exec(
             sys.executable,
-            str(Path(__file__).with_name("try_pins.py")),
+            str(Path(__file__).with_name("pin_guess_process.py")),
             record["id"],
             "25",
             stdin=PIPE,

@@ -5,14 +5,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from harness import PIN, BearerAuth, Harness
 from tapgate.cards.model import CardRecord, DisclosedCard
 from tapgate.subscribers.model import DisclosedSubscriber, SubscriberRecord
-from world import PIN, Bearer, World
 
 URL = "/api/v1/subscribers"
 
 #: Every route that answers or changes the record, but block.
-CLOSED_ROUTES: list[tuple[str, str, Any]] = [
+RESTRICTED_ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("PUT", "", {"first_name": "Eve"}),
     ("PUT", "", {}),
@@ -21,8 +21,8 @@ CLOSED_ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
 ]
 #: Those that API keys have no business with.
-CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
-    *CLOSED_ROUTES,
+ROUTES_CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
+    *RESTRICTED_ROUTES,
     ("POST", "/close", {"reason": "r"}),
     ("POST", "/reset-pin", None),
     ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
@@ -30,57 +30,59 @@ CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
 ]
 
 
-async def open_for(world: World, admin: Bearer, record: dict[str, Any]) -> httpx2.Response:
+async def verify_access(
+    world: Harness, admin: BearerAuth, record: dict[str, Any]
+) -> httpx2.Response:
     """Ask for a code and verify it."""
     url = f"{URL}/{record['id']}/restricted-access"
     answer = await world.client.post(url, auth=admin)
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "message"]
-    code = await world.code_sent_to(record["phone_number"])
+    code = await world.get_pending_code(record["phone_number"])
     assert code not in answer.text
     return await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
 
 
-async def listed(world: World, caller: Any) -> list[str]:
+async def list_ids(world: Harness, caller: Any) -> list[str]:
     answer = await world.client.get(URL, auth=caller)
     return [record["id"] for record in answer.json()["data"]]
 
 
-async def test_closed_to_api_keys(world: World) -> None:
-    record = await world.restricted_subscriber()
-    key = await world.api_key("subscribers:read", "subscribers:write")
-    for method, path, body in CLOSED_ROUTES:
+async def test_closed_to_api_keys(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    key = await world.create_api_key("subscribers:read", "subscribers:write")
+    for method, path, body in RESTRICTED_ROUTES:
         url = f"{URL}/{record['id']}{path}"
         answer = await world.client.request(method, url, json=body, auth=key)
         assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED"), url
         assert record["phone_number"] not in answer.text
-    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert answer.json() == record
 
 
-async def test_closed_to_admins(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin("A")
-    for method, path, body in CLOSED_TO_ADMINS:
+async def test_closed_to_admins(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin("A")
+    for method, path, body in ROUTES_CLOSED_TO_ADMINS:
         url = f"{URL}/{record['id']}{path}"
         answer = await world.client.request(method, url, json=body, auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED"), url
-    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert answer.json() == record
 
 
-async def test_left_out_of_lists(world: World) -> None:
-    restricted = await world.restricted_subscriber()
-    record = await world.subscriber()
+async def test_left_out_of_lists(world: Harness) -> None:
+    restricted = await world.create_restricted_subscriber()
+    record = await world.create_subscriber()
     for caller in [
-        await world.api_key("subscribers:read"),
-        *[await world.admin(r) for r in "ACSF"],
+        await world.create_api_key("subscribers:read"),
+        *[await world.create_admin(r) for r in "ACSF"],
     ]:
-        assert await listed(world, caller) == [record["id"]]
-    assert await listed(world, world.service()) == [record["id"], restricted["id"]]
+        assert await list_ids(world, caller) == [record["id"]]
+    assert await list_ids(world, world.get_service_auth()) == [record["id"], restricted["id"]]
 
 
-async def blocked(world: World, record: dict[str, Any], caller: Any) -> dict[str, Any]:
+async def block_subscriber(world: Harness, record: dict[str, Any], caller: Any) -> dict[str, Any]:
     url = f"{URL}/{record['id']}/block"
     answer = await world.client.post(url, json={"reason": "fraud"}, auth=caller)
     assert answer.status_code == 200, answer.text
@@ -88,12 +90,12 @@ async def blocked(world: World, record: dict[str, Any], caller: Any) -> dict[str
     return found
 
 
-async def test_block_works_without_a_code_and_discloses_nothing(world: World) -> None:
-    callers = [await world.api_key("subscribers:write", "subscribers:read", "balance:read")]
-    callers += [await world.admin(role) for role in "ACS"]
+async def test_block_works_without_a_code_and_discloses_nothing(world: Harness) -> None:
+    callers = [await world.create_api_key("subscribers:write", "subscribers:read", "balance:read")]
+    callers += [await world.create_admin(role) for role in "ACS"]
     for caller in callers:
-        record = await world.restricted_subscriber(balance="12")
-        assert await blocked(world, record, caller) == {
+        record = await world.create_restricted_subscriber(balance="12")
+        assert await block_subscriber(world, record, caller) == {
             "id": record["id"],
             "restricted": True,
             "status": "BLOCKED",
@@ -101,25 +103,28 @@ async def test_block_works_without_a_code_and_discloses_nothing(world: World) ->
         }
 
 
-async def test_block_answers_the_full_record_after_a_verified_code(world: World) -> None:
-    record, admin = await world.restricted_subscriber(balance="12"), await world.admin("S")
-    await open_for(world, admin, record)
-    found = await blocked(world, record, admin)
+async def test_block_answers_the_full_record_after_a_verified_code(world: Harness) -> None:
+    record, admin = (
+        await world.create_restricted_subscriber(balance="12"),
+        await world.create_admin("S"),
+    )
+    await verify_access(world, admin, record)
+    found = await block_subscriber(world, record, admin)
     assert found.keys() == record.keys()
     assert (found["first_name"], found["balance"]) == ("Aminata", "12.00")
-    everybody = await world.subscriber()
-    assert (await blocked(world, everybody, admin)).keys() == record.keys()
+    everybody = await world.create_subscriber()
+    assert (await block_subscriber(world, everybody, admin)).keys() == record.keys()
 
 
-async def test_the_update_that_restricts_discloses_nothing(world: World) -> None:
-    record, admin = await world.subscriber(), await world.admin("C")
+async def test_the_update_that_restricts_discloses_nothing(world: Harness) -> None:
+    record, admin = await world.create_subscriber(), await world.create_admin("C")
     url = f"{URL}/{record['id']}"
     answer = await world.client.put(url, json={"address": "1 Main St"}, auth=admin)
     assert answer.json().keys() == record.keys()
     answer = await world.client.put(url, json={"restricted": True, "kyc_level": 2}, auth=admin)
     assert answer.status_code == 200
     assert answer.json().keys() == {"id", "restricted", "status", "status_reason"}
-    await open_for(world, admin, record)
+    await verify_access(world, admin, record)
     answer = await world.client.put(url, json={"address": "2 Main St"}, auth=admin)
     assert answer.json()["address"] == "2 Main St"
 
@@ -133,9 +138,9 @@ def test_what_may_be_disclosed_is_the_whole_record(full: Any, disclosed: Any) ->
     assert set(disclosed.__struct_fields__) - own == set(full.__struct_fields__)
 
 
-async def test_services_are_not_touched(world: World) -> None:
-    record = await world.restricted_subscriber()
-    url, messenger = f"{URL}/{record['id']}", world.service()
+async def test_services_are_not_touched(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    url, messenger = f"{URL}/{record['id']}", world.get_service_auth()
     answer = await world.client.get(url, auth=messenger)
     assert answer.status_code == 200
     answer = await world.client.post(f"{url}/verify-pin", json={"pin": PIN}, auth=messenger)
@@ -143,96 +148,103 @@ async def test_services_are_not_touched(world: World) -> None:
 
 
 @pytest.mark.parametrize("role", ["A", "C", "S", "F"])
-async def test_a_code_opens_this_subscriber_to_this_admin(world: World, role: str) -> None:
-    record, another = await world.restricted_subscriber(), await world.restricted_subscriber()
-    admin, colleague = await world.admin(role), await world.admin(role)
-    answer = await open_for(world, admin, record)
+async def test_a_code_opens_this_subscriber_to_this_admin(world: Harness, role: str) -> None:
+    record, another = (
+        await world.create_restricted_subscriber(),
+        await world.create_restricted_subscriber(),
+    )
+    admin, colleague = await world.create_admin(role), await world.create_admin(role)
+    answer = await verify_access(world, admin, record)
     assert answer.status_code == 200
     assert list(answer.json()) == ["success", "expires_at"]
     assert answer.json()["expires_at"].endswith("Z")
     answer = await world.client.get(f"{URL}/{record['id']}", auth=admin)
     assert answer.json() == record
-    assert await listed(world, admin) == [record["id"]]
+    assert await list_ids(world, admin) == [record["id"]]
     for caller, closed in ((admin, another), (colleague, record)):
         answer = await world.client.get(f"{URL}/{closed['id']}", auth=caller)
         assert answer.json()["code"] == "OTP_REQUIRED"
-    assert await listed(world, colleague) == []
+    assert await list_ids(world, colleague) == []
 
 
-async def test_it_opens_what_changes_the_record_too(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin("C")
-    await open_for(world, admin, record)
+async def test_it_opens_what_changes_the_record_too(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin("C")
+    await verify_access(world, admin, record)
     answer = await world.client.put(f"{URL}/{record['id']}", json={"restricted": False}, auth=admin)
     assert answer.status_code == 200
-    key = await world.api_key("subscribers:read")
+    key = await world.create_api_key("subscribers:read")
     assert (await world.client.get(f"{URL}/{record['id']}", auth=key)).status_code == 200
 
 
-async def test_it_opens_for_fifteen_minutes(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin("S")
-    await open_for(world, admin, record)
-    world.forward(minutes=14)
+async def test_it_opens_for_fifteen_minutes(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin("S")
+    await verify_access(world, admin, record)
+    world.advance_clock(minutes=14)
     assert (await world.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
-    world.forward(minutes=1)
+    world.advance_clock(minutes=1)
     answer = await world.client.get(f"{URL}/{record['id']}", auth=admin)
     assert answer.json()["code"] == "OTP_REQUIRED"
-    assert await listed(world, admin) == []
-    await open_for(world, admin, record)
+    assert await list_ids(world, admin) == []
+    await verify_access(world, admin, record)
     assert (await world.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
 
 
-async def test_another_admins_code_opens_nothing(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin, thief = await world.admin(), await world.admin()
+async def test_another_admins_code_opens_nothing(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin, thief = await world.create_admin(), await world.create_admin()
     url = f"{URL}/{record['id']}/restricted-access"
     await world.client.post(url, auth=admin)
-    code = await world.code_sent_to(record["phone_number"])
+    code = await world.get_pending_code(record["phone_number"])
     answer = await world.client.post(f"{url}/verify", json={"otp": code}, auth=thief)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
     assert answer.json()["details"] == {"attempts_remaining": 0}
 
 
-async def test_a_code_for_the_pin_opens_nothing(world: World) -> None:
-    record = await world.restricted_subscriber()
+async def test_a_code_for_the_pin_opens_nothing(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
     url = f"{URL}/{record['id']}"
-    await world.client.post(f"{url}/reset-pin", auth=world.service())
-    code = await world.code_sent_to(record["phone_number"])
+    await world.client.post(f"{url}/reset-pin", auth=world.get_service_auth())
+    code = await world.get_pending_code(record["phone_number"])
     answer = await world.client.post(
-        f"{url}/restricted-access/verify", json={"otp": code}, auth=await world.admin()
+        f"{url}/restricted-access/verify", json={"otp": code}, auth=await world.create_admin()
     )
     assert answer.json()["code"] == "INVALID_OTP"
 
 
-async def test_a_closed_restricted_subscriber_can_still_be_looked_at(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin()
-    await open_for(world, admin, record)
+async def test_a_closed_restricted_subscriber_can_still_be_looked_at(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin()
+    await verify_access(world, admin, record)
     await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
-    auditor = await world.admin("C")
-    world.forward(minutes=1)  # until the next code may be sent
-    await open_for(world, auditor, record)
+    auditor = await world.create_admin("C")
+    world.advance_clock(minutes=1)  # until the next code may be sent
+    await verify_access(world, auditor, record)
     answer = await world.client.get(f"{URL}/{record['id']}", auth=auditor)
     assert answer.json()["status"] == "CLOSED"
 
 
-async def test_who_looked_is_in_the_audit_log(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin("F")
+async def test_who_looked_is_in_the_audit_log(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin("F")
     await world.client.post(
         f"{URL}/{record['id']}/restricted-access/verify", json={"otp": "123456"}, auth=admin
     )
-    await open_for(world, admin, record)
-    (requested,) = await world.audit(record["id"], "subscriber.restricted_access_requested")
-    refused, granted = await world.audit(record["id"], "subscriber.restricted_access_granted")
+    await verify_access(world, admin, record)
+    (requested,) = await world.list_audit_entries(
+        record["id"], "subscriber.restricted_access_requested"
+    )
+    refused, granted = await world.list_audit_entries(
+        record["id"], "subscriber.restricted_access_granted"
+    )
     assert {entry["actor"]["id"] for entry in (requested, refused, granted)} == {admin.id}
     assert (refused["result"], granted["result"]) == ("failure", "success")
 
 
-async def test_a_malformed_code_is_named(world: World) -> None:
-    record = await world.restricted_subscriber()
-    admin = await world.admin()
+async def test_a_malformed_code_is_named(world: Harness) -> None:
+    record = await world.create_restricted_subscriber()
+    admin = await world.create_admin()
     bodies: list[tuple[Any, int]] = [({}, 400), ({"otp": 123456}, 400), ({"otp": "12345x"}, 422)]
     for body, status in bodies:
         url = f"{URL}/{record['id']}/restricted-access/verify"

@@ -6,54 +6,54 @@ from typing import Any
 import httpx2
 import pytest
 
+from harness import Harness
 from tapgate.edge.services import Services
-from world import World
 
 URL = "/api/v1/subscribers"
 
 
 async def test_changes_what_is_given_and_keeps_the_rest(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    record = await world.subscriber(email="old@example.com", address="Freetown")
+    record = await world.create_subscriber(email="old@example.com", address="Freetown")
     changes = {
         "first_name": "Mariama",
         "email": "new@example.com",
         "date_of_birth": "1985-05-05",
         "category": "corporate",
-        "phone_number": world.phone(),
+        "phone_number": world.new_phone_number(),
         "id_type": "DRIVERS_LICENSE",
         "id_number": "D-1",
     }
     answer = await client.put(
-        f"{URL}/{record['id']}", json=changes, auth=await world.api_key("subscribers:write")
+        f"{URL}/{record['id']}", json=changes, auth=await world.create_api_key("subscribers:write")
     )
     assert answer.status_code == 200
     after = answer.json()
     assert after["updated_at"] > record["updated_at"]
     expected = record | changes | {"max_child_cards": None, "updated_at": after["updated_at"]}
     assert after == expected
-    answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
+    answer = await client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert answer.json() == expected
 
 
-async def test_the_audit_log_has_old_and_new(client: httpx2.AsyncClient, world: World) -> None:
-    record = await world.subscriber()
-    phone_number = world.phone()
-    admin = await world.admin("S")
+async def test_the_audit_log_has_old_and_new(client: httpx2.AsyncClient, world: Harness) -> None:
+    record = await world.create_subscriber()
+    phone_number = world.new_phone_number()
+    admin = await world.create_admin("S")
     body = {"phone_number": phone_number, "first_name": record["first_name"]}
     await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
-    (entry,) = await world.audit(record["id"], "subscriber.updated")
+    (entry,) = await world.list_audit_entries(record["id"], "subscriber.updated")
     assert entry["actor"]["id"] == admin.id
     assert entry["changes"] == {"phone_number": [record["phone_number"], phone_number]}
 
 
 async def test_the_account_has_the_new_name(
-    client: httpx2.AsyncClient, world: World, services: Services
+    client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
-    record = await world.subscriber()
+    record = await world.create_subscriber()
     body = {"last_name": "Sesay"}
-    await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
+    await client.put(f"{URL}/{record['id']}", json=body, auth=await world.create_admin())
     name = await services.database.fetchval(
         "SELECT holder_name FROM accounts WHERE kind = 'wallet'"
     )
@@ -61,23 +61,23 @@ async def test_the_account_has_the_new_name(
 
 
 async def test_without_a_change_nothing_is_written(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    record = await world.subscriber()
-    admin = await world.admin()
+    record = await world.create_subscriber()
+    admin = await world.create_admin()
     for body in ({}, {"first_name": record["first_name"]}, {"email": None}, {"id": "x"}):
         answer = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
         assert answer.status_code == 200
         assert answer.json() == record
-    assert await world.audit(record["id"], "subscriber.updated") == []
+    assert await world.list_audit_entries(record["id"], "subscriber.updated") == []
 
 
 async def test_a_taken_phone_number_or_document_is_refused(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    other = await world.subscriber(id_type="PASSPORT", id_number="P1")
-    record = await world.subscriber(id_type="PASSPORT", id_number="P2")
-    admin = await world.admin()
+    other = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
+    record = await world.create_subscriber(id_type="PASSPORT", id_number="P2")
+    admin = await world.create_admin()
     for field, code in (("phone_number", "DUPLICATE_PHONE"), ("id_number", "DUPLICATE_ID_NUMBER")):
         answer = await client.put(f"{URL}/{record['id']}", json={field: other[field]}, auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (409, code)
@@ -86,10 +86,10 @@ async def test_a_taken_phone_number_or_document_is_refused(
 
 
 async def test_two_who_take_each_others_number_do_not_break_anything(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    one, other = await world.subscriber(), await world.subscriber()
-    admin = await world.admin()
+    one, other = await world.create_subscriber(), await world.create_subscriber()
+    admin = await world.create_admin()
     answers = await asyncio.gather(
         client.put(f"{URL}/{one['id']}", json={"phone_number": other["phone_number"]}, auth=admin),
         client.put(f"{URL}/{other['id']}", json={"phone_number": one["phone_number"]}, auth=admin),
@@ -98,18 +98,18 @@ async def test_two_who_take_each_others_number_do_not_break_anything(
 
 
 async def test_the_number_of_a_known_document_can_be_corrected(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    record = await world.subscriber(id_type="PASSPORT", id_number="P1")
+    record = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
     answer = await client.put(
-        f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await world.admin()
+        f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await world.create_admin()
     )
     assert (answer.json()["id_type"], answer.json()["id_number"]) == ("PASSPORT", "P2")
 
 
-async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: World) -> None:
-    record = await world.subscriber()
-    admin = await world.admin()
+async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+    record = await world.create_subscriber()
+    admin = await world.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({"kyc_level": 4}, 422),
         ({"kyc_level": 0}, 422),
@@ -131,11 +131,13 @@ async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: World) ->
 
 @pytest.mark.parametrize("role", ["A", "C"])
 async def test_compliance_sets_level_and_status(
-    client: httpx2.AsyncClient, world: World, services: Services, role: str
+    client: httpx2.AsyncClient, world: Harness, services: Services, role: str
 ) -> None:
-    record = await world.subscriber()
+    record = await world.create_subscriber()
     body = {"kyc_level": 3, "kyc_status": "VERIFIED"}
-    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin(role))
+    answer = await client.put(
+        f"{URL}/{record['id']}", json=body, auth=await world.create_admin(role)
+    )
     assert answer.status_code == 200
     assert answer.json()["kyc_level"] == 3
     assert answer.json()["kyc_status"] == "VERIFIED"
@@ -143,15 +145,15 @@ async def test_compliance_sets_level_and_status(
     assert level == 3
 
 
-async def test_nobody_else_does(client: httpx2.AsyncClient, world: World) -> None:
-    record = await world.subscriber()
-    for caller in (await world.admin("S"), await world.api_key("subscribers:write")):
+async def test_nobody_else_does(client: httpx2.AsyncClient, world: Harness) -> None:
+    record = await world.create_subscriber()
+    for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
         for field in ({"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}):
             body = {"first_name": "Eve", **field}
             answer = await client.put(f"{URL}/{record['id']}", json=body, auth=caller)
             assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
             assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
-    answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
+    answer = await client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
     assert answer.json() == record
 
 
@@ -166,10 +168,10 @@ async def test_nobody_else_does(client: httpx2.AsyncClient, world: World) -> Non
     ],
 )
 async def test_who_may_not_send_a_field_is_told_so_first(
-    client: httpx2.AsyncClient, world: World, body: dict[str, object]
+    client: httpx2.AsyncClient, world: Harness, body: dict[str, object]
 ) -> None:
     """Before 400, 422 and 404."""
-    for caller in (await world.admin("S"), await world.api_key("subscribers:write")):
+    for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
         answer = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
         assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]

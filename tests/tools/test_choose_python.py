@@ -7,18 +7,22 @@ from pathlib import Path
 
 import pytest
 
-CHOOSE = Path(__file__).parents[2] / "tools" / "choose_python.py"
-TOO_OLD = "exit 1"
+CHOOSE_SCRIPT = Path(__file__).parents[2] / "tools" / "choose_python.py"
+UNSUPPORTED_PYTHON = "exit 1"
 
 
-def chosen(*folders: Path) -> subprocess.CompletedProcess[str]:
+def run_choose(*folders: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(map(str, folders))
     return subprocess.run(
-        [sys.executable, CHOOSE], env={"PATH": path}, capture_output=True, text=True, check=False
+        [sys.executable, CHOOSE_SCRIPT],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-def stand_in(folder: Path, name: str, says: str) -> Path:
+def create_fake_python(folder: Path, name: str, says: str) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{says}\n")
@@ -32,8 +36,8 @@ def stand_in(folder: Path, name: str, says: str) -> Path:
         ("echo 0.020", "echo 0.010", "other"),
         ("echo 0.020", "echo 0.019", "usual"),  # not worth a surprise
         ("echo 0.010", "echo 0.020", "usual"),
-        (TOO_OLD, "echo 0.020", "other"),
-        ("echo 0.020", TOO_OLD, "usual"),
+        (UNSUPPORTED_PYTHON, "echo 0.020", "other"),
+        ("echo 0.020", UNSUPPORTED_PYTHON, "usual"),
         ("echo 0.020", "echo what", "usual"),
     ],
 )
@@ -41,22 +45,22 @@ def test_the_usual_one_unless_another_is_clearly_faster(
     tmp_path: Path, usual: str, other: str, expected: str
 ) -> None:
     made = {
-        "usual": stand_in(tmp_path / "first", "python3", usual),
-        "other": stand_in(tmp_path / "second", "python3.12", other),
+        "usual": create_fake_python(tmp_path / "first", "python3", usual),
+        "other": create_fake_python(tmp_path / "second", "python3.12", other),
     }
-    found = chosen(tmp_path / "first", tmp_path / "second")
+    found = run_choose(tmp_path / "first", tmp_path / "second")
     assert found.stdout.strip() == str(made[expected])
 
 
 def test_the_same_name_further_along_the_path_is_looked_at_too(tmp_path: Path) -> None:
-    stand_in(tmp_path / "first", "python3", "echo 0.020")
-    faster = stand_in(tmp_path / "second", "python3", "echo 0.010")
-    assert chosen(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
+    create_fake_python(tmp_path / "first", "python3", "echo 0.020")
+    faster = create_fake_python(tmp_path / "second", "python3", "echo 0.010")
+    assert run_choose(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
 
 
 def test_none_that_can_be_used(tmp_path: Path) -> None:
-    stand_in(tmp_path / "only", "python3", TOO_OLD)
-    found = chosen(tmp_path / "only")
+    create_fake_python(tmp_path / "only", "python3", UNSUPPORTED_PYTHON)
+    found = run_choose(tmp_path / "only")
     assert found.returncode == 1
     assert "Python 3.11 or newer" in found.stderr
 
@@ -64,7 +68,7 @@ def test_none_that_can_be_used(tmp_path: Path) -> None:
 def test_real_pythons() -> None:
     """What it chooses can make an environment."""
     found = subprocess.run(
-        [sys.executable, CHOOSE], capture_output=True, text=True, check=True
+        [sys.executable, CHOOSE_SCRIPT], capture_output=True, text=True, check=True
     ).stdout.strip()
     subprocess.run([found, "-c", "import ensurepip, sys, venv; assert sys.version_info >= (3, 11)"],
                    check=True)  # fmt: skip

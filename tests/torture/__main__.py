@@ -13,8 +13,8 @@ from pathlib import Path
 
 from torture.findings import Findings
 from torture.installation import Installation
-from torture.report import Report, say
-from torture.run import running, torture
+from torture.report import Report, print_line
+from torture.run import run_rounds, start_run
 
 _EPILOG = """
 Each round plans some 200 operations and one or two disasters. The plan comes from the seed and the
@@ -32,21 +32,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     report = Report(seed, given.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
-    installation, findings = Installation(folder), Findings(say)
+    installation, findings = Installation(folder), Findings(print_line)
     interrupted = False
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
-        asyncio.run(_run(installation, seed, given.rounds, report, findings))
+        asyncio.run(_run_torture(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
         interrupted = True
-        say("interrupted")
+        print_line("interrupted")
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # it is stopping already
         installation.stop()
-    report.of_all(findings, folder)
+    report.print_summary(findings, folder)
     if given.keep:
-        say(f"data and logs are kept in {folder}")
+        print_line(f"data and logs are kept in {folder}")
     elif not findings.all:
         shutil.rmtree(folder, ignore_errors=True)
     if findings.all:
@@ -54,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 130 if interrupted else 0  # as the shell says it of whatever Ctrl-C ended
 
 
-async def _run(
+async def _run_torture(
     installation: Installation, seed: int, rounds: int, report: Report, findings: Findings
 ) -> None:
-    async with running(installation, findings) as run:
-        await torture(run, seed, rounds, report)
+    async with start_run(installation, findings) as run:
+        await run_rounds(run, seed, rounds, report)
 
 
 if __name__ == "__main__":

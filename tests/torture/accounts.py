@@ -9,25 +9,32 @@ import asyncpg
 from tapgate import ids
 from tapgate.store.database import Database
 from torture import plan
-from torture.book import CASH, EXPENSE, FEES, Book, commission
+from torture.client_ledger import CASH, COMMISSION_EXPENSE, FEES, ClientLedger, commission_account
 from torture.findings import Findings
-from torture.town import Town
+from torture.participants import Participants
 
 #: transaction -> whose balance -> by how much
-Moved = Mapping[int, Mapping[str, int]]
+BalanceChanges = Mapping[int, Mapping[str, int]]
 
 #: By the prefix of its holder's identifier, the kind of an account.
-_KINDS: Final = {"sub_": "wallet", "agt_": "float", "prc_": "settlement", "ptn_": "clearing"}
+_ACCOUNT_KINDS: Final = {
+    "sub_": "wallet",
+    "agt_": "float",
+    "prc_": "settlement",
+    "ptn_": "clearing",
+}
 
 
-async def names_of_accounts(database: Database, town: Town, findings: Findings) -> dict[int, str]:
+async def map_account_names(
+    database: Database, town: Participants, findings: Findings
+) -> dict[int, str]:
     holders: dict[tuple[str, int | None], str] = {
-        (_KINDS[public[:4]], ids.decode(public[:4], public)): name
+        (_ACCOUNT_KINDS[public[:4]], ids.decode(public[:4], public)): name
         for name, public in town.ids.items()
     }
     for agent in plan.AGENTS:
-        holders["commission", ids.decode(ids.AGENT, town.ids[agent])] = commission(agent)
-    holders |= {(kind, None): kind for kind in (FEES, EXPENSE, CASH)}
+        holders["commission", ids.decode(ids.AGENT, town.ids[agent])] = commission_account(agent)
+    holders |= {(kind, None): kind for kind in (FEES, COMMISSION_EXPENSE, CASH)}
     names = {}
     for row in await database.fetch("SELECT id, kind, owner_id FROM accounts"):
         name = holders.pop((row["kind"], row["owner_id"]), None)
@@ -40,7 +47,7 @@ async def names_of_accounts(database: Database, town: Town, findings: Findings) 
     return names
 
 
-async def moved_since(
+async def load_balance_changes(
     database: Database, transaction: int, names: Mapping[int, str]
 ) -> dict[int, dict[str, int]]:
     """By the entries: how much each transaction after that one changed whose balance."""
@@ -61,8 +68,8 @@ async def moved_since(
     return moved
 
 
-async def judge_balances(
-    database: Database, book: Book, names: Mapping[int, str], findings: Findings
+async def reconcile_balances(
+    database: Database, book: ClientLedger, names: Mapping[int, str], findings: Findings
 ) -> None:
     """Of everybody and of the platform, in the tables; nothing is held, all is worth zero."""
     rows = await database.fetch(
@@ -91,9 +98,9 @@ async def judge_balances(
         findings.add("balance", "all accounts", f"sum up to {total}")
 
 
-def judge_steps(
+def reconcile_running_balances(
     rows: Iterable[asyncpg.Record],
-    moved: Moved,
+    moved: BalanceChanges,
     names: Mapping[int, str],
     begun: Mapping[str, int],
     ended: Mapping[str, int],

@@ -9,33 +9,33 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
-from notifications.receiver import Receiver
+from notifications.webhook_receiver import WebhookReceiver
 from tapgate import ids
 from tapgate.store.database import Database
-from torture.book import Standing
+from torture.client_ledger import OperationState
 from torture.findings import Findings
 
 COMPLETED: Final = "transaction.completed"
 REFUNDED: Final = "transaction.refunded"
 #: Longer than the lease of a delivery whose process was killed, and a few tries after that.
-_PATIENCE_SECONDS: Final = 90.0
+_DELIVERY_TIMEOUT_SECONDS: Final = 90.0
 
 #: An event's type, and the transaction that it is about.
-Subject = tuple[str, str]
+EventKey = tuple[str, str]
 
 
-def expected_events(standings: Iterable[Standing]) -> Counter[Subject]:
-    expected: Counter[Subject] = Counter()
+def count_expected_events(standings: Iterable[OperationState]) -> Counter[EventKey]:
+    expected: Counter[EventKey] = Counter()
     for standing in standings:
-        if standing.told is not None and standing.told.done:
-            expected[COMPLETED, standing.told.transaction] += 1
-            if standing.original:
-                expected[REFUNDED, standing.original] += 1
+        if standing.acknowledgment is not None and standing.acknowledgment.succeeded:
+            expected[COMPLETED, standing.acknowledgment.transaction_id] += 1
+            if standing.original_transaction_id:
+                expected[REFUNDED, standing.original_transaction_id] += 1
     return expected
 
 
-async def judge_events(
-    database: Database, standings: Sequence[Standing], since: int, findings: Findings
+async def reconcile_events(
+    database: Database, standings: Sequence[OperationState], since: int, findings: Findings
 ) -> None:
     """In the tables: written with what they tell, each with one delivery."""
     rows = await database.fetch(
@@ -46,23 +46,23 @@ async def judge_events(
            GROUP BY type, subject_id""",
         since,
     )
-    there: Counter[Subject] = Counter()
+    there: Counter[EventKey] = Counter()
     for row in rows:
         subject = row["type"], ids.encode(ids.TRANSACTION, row["subject_id"])
         there[subject] = row["events"]
         if row["deliveries"] != row["events"]:
             what = f"{row['events']} events, {row['deliveries']} deliveries"
             findings.add("events", " ".join(subject), what)
-    _compare(expected_events(standings), there, findings)
+    _report_differences(count_expected_events(standings), there, findings)
 
 
-class Arrived:
+class EventReceiver:
     """What has arrived: which ids, by what they tell."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: WebhookReceiver) -> None:
         self._receiver = receiver
         self._bodies: dict[str, bytes] = {}  # their digests
-        self._ids: dict[Subject, set[str]] = defaultdict(set)
+        self._ids: dict[EventKey, set[str]] = defaultdict(set)
         self.deliveries = 0
 
     @property
@@ -70,10 +70,10 @@ class Arrived:
         return self._receiver.url
 
     @property
-    def ids(self) -> int:
+    def event_count(self) -> int:
         return len(self._bodies)
 
-    def take(self, findings: Findings) -> None:
+    def collect(self, findings: Findings) -> None:
         taken, self._receiver.received = self._receiver.received, []
         for one in taken:
             self.deliveries += 1
@@ -83,34 +83,36 @@ class Arrived:
                 findings.add("events", one.id, "was sent again, and says something else")
             self._ids[content["type"], content["data"]["id"]].add(one.id)
 
-    async def judge(
+    async def reconcile(
         self,
-        standings: Iterable[Standing],
+        standings: Iterable[OperationState],
         findings: Findings,
         *,
-        patience: float = _PATIENCE_SECONDS,
+        patience: float = _DELIVERY_TIMEOUT_SECONDS,
     ) -> None:
         """At the end: everything arrives, if need be when a killed process's lease is over."""
-        expected = expected_events(standings)
+        expected = count_expected_events(standings)
         deadline = time.monotonic() + patience
-        self.take(findings)
-        while self._there() != expected and time.monotonic() < deadline:
+        self.collect(findings)
+        while self._count_received() != expected and time.monotonic() < deadline:
             await asyncio.sleep(0.1)
-            self.take(findings)
-        _compare(expected, self._there(), findings)
+            self.collect(findings)
+        _report_differences(expected, self._count_received(), findings)
 
-    def _there(self) -> Counter[Subject]:
+    def _count_received(self) -> Counter[EventKey]:
         return Counter({subject: len(several) for subject, several in self._ids.items()})
 
 
 @contextlib.asynccontextmanager
-async def listening() -> AsyncIterator[Arrived]:
-    receiver = Receiver()
-    async with receiver.listening():
-        yield Arrived(receiver)
+async def run_event_receiver() -> AsyncIterator[EventReceiver]:
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        yield EventReceiver(receiver)
 
 
-def _compare(expected: Counter[Subject], there: Counter[Subject], findings: Findings) -> None:
+def _report_differences(
+    expected: Counter[EventKey], there: Counter[EventKey], findings: Findings
+) -> None:
     for subject, times in (expected - there).items():
         findings.add("events", " ".join(subject), f"is not told {times} times")
     for subject, times in (there - expected).items():

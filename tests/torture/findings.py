@@ -25,11 +25,11 @@ KINDS: Final = (
 class Finding(msgspec.Struct, frozen=True):
     round: int
     kind: str
-    about: str
-    what: str
+    subject: str
+    detail: str
 
     def __str__(self) -> str:
-        return f"round {self.round}: {self.kind}: {self.about}: {self.what}"
+        return f"round {self.round}: {self.kind}: {self.subject}: {self.detail}"
 
 
 class Findings:
@@ -38,13 +38,13 @@ class Findings:
     def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []
         self.round = 0
-        self._tell = tell
+        self._on_finding = tell
 
     def add(self, kind: str, about: str, what: str) -> None:
         assert kind in KINDS
         found = Finding(self.round, kind, about, what)
         self.all.append(found)
-        self._tell(str(found))
+        self._on_finding(str(found))
 
     def by_kind(self) -> Counter[str]:
         return Counter(finding.kind for finding in self.all)

@@ -12,18 +12,18 @@ from typing import Final
 
 import psutil
 
-from gateway.running import ADMIN, TAPGATE, free_port
+from gateway.processes import ADMIN, TAPGATE_EXECUTABLE, free_port
 from tapgate.store.embedded import EmbeddedPostgres
-from torture.wire import Line, NotSentError, UnansweredError
+from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
 
 WORKERS: Final = 2
-_PATIENCE_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = 30.0
+_HEALTHY_TIMEOUT_SECONDS: Final = 60.0
+_STOP_TIMEOUT_SECONDS: Final = 30.0
 _NO_LIMIT: Final = "1000000"
-_HEALTH: Final = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+_HEALTH_REQUEST: Final = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-class NotHealthyError(Exception):
+class UnhealthyError(Exception):
     """It did not come back by itself."""
 
 
@@ -35,16 +35,16 @@ class Installation:
         self.database_url = EmbeddedPostgres(folder / "data").url
         self._supervisor: psutil.Popen | None = None
         self._log = folder / "gateway.log"
-        self._log_read = 0
-        self._seen: dict[int, psutil.Process] = {}
+        self._log_offset = 0
+        self._seen_processes: dict[int, psutil.Process] = {}
 
     def start(self) -> None:
         if self._log.exists():
-            self._log_read = self._log.stat().st_size
+            self._log_offset = self._log.stat().st_size
         kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
         with self._log.open("ab") as log:
             self._supervisor = psutil.Popen(
-                [TAPGATE, "serve"],
+                [TAPGATE_EXECUTABLE, "serve"],
                 env=kept
                 | {
                     "TAPGATE_DATA_DIR": str(self.folder / "data"),
@@ -67,11 +67,11 @@ class Installation:
         """In an orderly way; what does not end by itself is killed."""
         if self._supervisor is None:
             return
-        self.processes()
+        self.list_processes()
         with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
             self._supervisor.terminate()
-            self._supervisor.wait(_STOP_SECONDS)
-        end(list(self._seen.values()))
+            self._supervisor.wait(_STOP_TIMEOUT_SECONDS)
+        kill(list(self._seen_processes.values()))
         self._supervisor = None
 
     @property
@@ -79,84 +79,90 @@ class Installation:
         assert self._supervisor is not None
         return psutil.Process(self._supervisor.pid)
 
-    def processes(self) -> list[psutil.Process]:
+    def list_processes(self) -> list[psutil.Process]:
         """All of them, the supervisor first."""
         with contextlib.suppress(psutil.NoSuchProcess):
             found = [self.supervisor, *self.supervisor.children(recursive=True)]
-            self._seen |= {one.pid: one for one in found}
+            self._seen_processes |= {one.pid: one for one in found}
             return found
         return []
 
-    def workers(self) -> list[psutil.Process]:
-        return [one for one in self._children() if "tapgate.gateway" in _command(one)]
+    def list_workers(self) -> list[psutil.Process]:
+        return [one for one in self._list_children() if "tapgate.gateway" in _get_command(one)]
 
-    def postmaster(self) -> psutil.Process | None:
-        found = [one for one in self._children() if _name(one) == "postgres"]
+    def find_postmaster(self) -> psutil.Process | None:
+        found = [one for one in self._list_children() if _get_name(one) == "postgres"]
         return found[0] if found else None
 
-    def backends(self) -> list[psutil.Process]:
+    def list_backends(self) -> list[psutil.Process]:
         """The sessions of PostgreSQL, not the processes that it has for itself."""
-        postmaster = self.postmaster()
+        postmaster = self.find_postmaster()
         if postmaster is None:
             return []
         with contextlib.suppress(psutil.NoSuchProcess):
-            return [one for one in postmaster.children() if "[local]" in " ".join(_command(one))]
+            return [
+                one for one in postmaster.children() if "[local]" in " ".join(_get_command(one))
+            ]
         return []
 
-    def _children(self) -> list[psutil.Process]:
+    def _list_children(self) -> list[psutil.Process]:
         with contextlib.suppress(psutil.NoSuchProcess):
             found: list[psutil.Process] = self.supervisor.children()
             return found
         return []
 
-    def start_again(self) -> None:
+    def restart(self) -> None:
         """After the supervisor was killed."""
         assert self._supervisor is not None
-        self._supervisor.wait(_STOP_SECONDS)
+        self._supervisor.wait(_STOP_TIMEOUT_SECONDS)
         self.start()
 
-    async def until_healthy(self, *, workers: int = 1) -> None:
+    async def wait_until_healthy(self, *, workers: int = 1) -> None:
         """Until it has said that it listens, and as many workers are there."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _HEALTHY_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
-            if self._listens() and len(self.workers()) >= workers and await self._is_healthy():
+            if (
+                self._is_listening()
+                and len(self.list_workers()) >= workers
+                and await self._is_healthy()
+            ):
                 return
             await asyncio.sleep(0.02)
-        raise NotHealthyError(f"not healthy after {_PATIENCE_SECONDS:.0f} seconds")
+        raise UnhealthyError(f"not healthy after {_HEALTHY_TIMEOUT_SECONDS:.0f} seconds")
 
-    def _listens(self) -> bool:
+    def _is_listening(self) -> bool:
         """Before it has said so, the end of any worker is a start that failed."""
-        if self._log_read >= 0:
+        if self._log_offset >= 0:
             with self._log.open("rb") as log:
-                log.seek(self._log_read)
+                log.seek(self._log_offset)
                 if b"The gateway listens" in log.read():
-                    self._log_read = -1
-        return self._log_read < 0
+                    self._log_offset = -1
+        return self._log_offset < 0
 
     async def _is_healthy(self) -> bool:
-        line = Line(self.port)
+        line = ClientConnection(self.port)
         try:
-            return (await line.ask(_HEALTH)).status == 200
-        except (NotSentError, UnansweredError):
+            return (await line.send(_HEALTH_REQUEST)).status == 200
+        except (ConnectFailedError, NoResponseError):
             return False
         finally:
             line.close()
 
 
-def end(processes: list[psutil.Process]) -> None:
+def kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGKILL)
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _get_command(process: psutil.Process) -> list[str]:
     with contextlib.suppress(psutil.Error):
         words: list[str] = process.cmdline()
         return words
     return []
 
 
-def _name(process: psutil.Process) -> str:
+def _get_name(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
         return str(process.name())
     return ""

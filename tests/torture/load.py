@@ -6,80 +6,95 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
-from torture.book import Book, Standing, allowed_refusals, told
-from torture.disasters import Disasters
+from torture.client_connection import (
+    ClientConnection,
+    ConnectFailedError,
+    NoResponseError,
+    Response,
+)
+from torture.client_ledger import (
+    ClientLedger,
+    OperationState,
+    allowed_error_codes,
+    parse_acknowledgment,
+)
+from torture.faults import FaultInjector
 from torture.findings import Findings
 from torture.installation import Installation
-from torture.plan import Disaster, Round
-from torture.tally import Tally
-from torture.town import Town
-from torture.wire import Answer, Line, NotSentError, UnansweredError
+from torture.participants import Participants
+from torture.plan import Fault, RoundPlan
+from torture.round_stats import RoundStats
 
-_CLIENTS: Final = 16
-_TWINS: Final = 2  # at most, of one operation
-_PAUSE_SECONDS: Final = 0.05
-_INSIST_SECONDS: Final = 60.0
-_CONFLICTS: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
+_CLIENT_COUNT: Final = 16
+_MAX_DUPLICATES: Final = 2  # at most, of one operation
+_RETRY_DELAY_SECONDS: Final = 0.05
+_RETRY_TIMEOUT_SECONDS: Final = 60.0
+_CONFLICT_CODES: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
 
 
-class Client:
+class LoadClient:
     """Asks for one thing after the other. The extra lines are for twins."""
 
     def __init__(self, port: int) -> None:
-        self.lines = [Line(port) for _ in range(1 + _TWINS)]
+        self.connections = [ClientConnection(port) for _ in range(1 + _MAX_DUPLICATES)]
 
-    def hang_up(self) -> None:
-        for line in self.lines:
+    def close(self) -> None:
+        for line in self.connections:
             line.close()
 
 
-class Load:
+class LoadRound:
     def __init__(
-        self, installation: Installation, town: Town, book: Book, findings: Findings, plan: Round
+        self,
+        installation: Installation,
+        town: Participants,
+        book: ClientLedger,
+        findings: Findings,
+        plan: RoundPlan,
     ) -> None:
         self._installation = installation
-        self._town = town
-        self._book = book
+        self._participants = town
+        self._client_ledger = book
         self._findings = findings
         self._plan = plan
-        self._clients = [Client(installation.port) for _ in range(_CLIENTS)]
-        self._disasters = Disasters(
-            installation, [line for client in self._clients for line in client.lines]
+        self._clients = [LoadClient(installation.port) for _ in range(_CLIENT_COUNT)]
+        self._fault_injector = FaultInjector(
+            installation, [line for client in self._clients for line in client.connections]
         )
-        self._standings: list[Standing] = []
-        self._tried: dict[str, asyncio.Event] = {}
+        self._operations: list[OperationState] = []
+        self._attempted: dict[str, asyncio.Event] = {}
         self._sent = 0
-        self._answered = time.monotonic()
-        self._due: list[tuple[int, asyncio.Event]] = []
-        self.tally = Tally()
+        self._last_response_at = time.monotonic()
+        self._fault_triggers: list[tuple[int, asyncio.Event]] = []
+        self.stats = RoundStats()
 
-    async def run(self) -> list[Standing]:
+    async def run(self) -> list[OperationState]:
         """All operations of the round, each answered."""
         try:
-            await self._under_fire()
-            await self._recover()
-            await self._insist()
-            await self._ask_again()
+            await self._run_with_faults()
+            await self._wait_until_healthy()
+            await self._retry_unacknowledged()
+            await self._replay_some()
         finally:
             for client in self._clients:
-                client.hang_up()
-        for standing in self._standings:
-            if standing.told is not None:
-                self._book.settle(standing)
-        self._count()
-        return self._standings
+                client.close()
+        for standing in self._operations:
+            if standing.acknowledgment is not None:
+                self._client_ledger.apply(standing)
+        self._update_stats()
+        return self._operations
 
-    async def _under_fire(self) -> None:
+    async def _run_with_faults(self) -> None:
         for operation in self._plan.operations:
-            standing = Standing(operation)
-            self._standings.append(standing)
-            self._book.standings[operation.name] = standing
-            self._tried[operation.name] = asyncio.Event()
-        strikes = [self._strike(disaster) for disaster in self._plan.disasters]
+            standing = OperationState(operation)
+            self._operations.append(standing)
+            self._client_ledger.operations[operation.idempotency_key] = standing
+            self._attempted[operation.idempotency_key] = asyncio.Event()
+        strikes = [self._inject(disaster) for disaster in self._plan.faults]
         striking = [asyncio.create_task(strike) for strike in strikes]
         try:
-            await self._share(self._standings, self._first_time)
-            for _, due in self._due:
+            await self._distribute(self._operations, self._attempt_first)
+            for _, due in self._fault_triggers:
                 due.set()
             await asyncio.gather(*striking)
         finally:
@@ -87,221 +102,246 @@ class Load:
                 task.cancel()
             await asyncio.gather(*striking, return_exceptions=True)
 
-    async def _strike(self, disaster: Disaster) -> None:
+    async def _inject(self, disaster: Fault) -> None:
         due = asyncio.Event()
-        self._due.append((disaster.after, due))
+        self._fault_triggers.append((disaster.after_operations, due))
         await due.wait()
-        await self._disasters.strike(disaster)
-        if self._disasters.needs_start:
-            self._disasters.needs_start = False
-            self._installation.start_again()
+        await self._fault_injector.inject(disaster)
+        if self._fault_injector.needs_restart:
+            self._fault_injector.needs_restart = False
+            self._installation.restart()
 
-    async def _recover(self) -> None:
-        await self._installation.until_healthy()
+    async def _wait_until_healthy(self) -> None:
+        await self._installation.wait_until_healthy()
 
-    async def _share(
+    async def _distribute(
         self,
-        standings: Sequence[Standing],
-        act: Callable[[Client, Standing], Coroutine[Any, Any, None]],
+        standings: Sequence[OperationState],
+        act: Callable[[LoadClient, OperationState], Coroutine[Any, Any, None]],
     ) -> None:
         """Among the clients, who go through their shares side by side."""
 
-        async def work(client: Client, own: Sequence[Standing]) -> None:
+        async def work(client: LoadClient, own: Sequence[OperationState]) -> None:
             for standing in own:
                 await act(client, standing)
 
         async with asyncio.TaskGroup() as group:
             for place, client in enumerate(self._clients):
-                group.create_task(work(client, standings[place::_CLIENTS]))
+                group.create_task(work(client, standings[place::_CLIENT_COUNT]))
 
-    async def _first_time(self, client: Client, standing: Standing) -> None:
+    async def _attempt_first(self, client: LoadClient, standing: OperationState) -> None:
         operation = standing.operation
         try:
-            if operation.kind == "refund" and not await self._may_refund(standing):
+            if operation.kind == "refund" and not await self._can_refund(standing):
                 return
-            if operation.cut is not None:
-                await self._break_off(client, standing)
+            if operation.cut_point is not None:
+                await self._send_and_disconnect(client, standing)
             else:
-                await self._try(client, standing)
-            if operation.patient:
-                await self._until_answered(client, standing)
+                await self._send_with_duplicates(client, standing)
+            if operation.retries_immediately:
+                await self._retry_until_acknowledged(client, standing)
         finally:
-            self._tried[operation.name].set()
+            self._attempted[operation.idempotency_key].set()
 
-    async def _may_refund(self, standing: Standing) -> bool:
+    async def _can_refund(self, standing: OperationState) -> bool:
         """Only what is known to have been paid; else it is put off until that is known."""
-        of = standing.operation.of
-        if of in self._tried:
-            await self._tried[of].wait()
-        paid = self._book.standings[of].told
-        if paid is None or not paid.done:
+        of = standing.operation.refunded_key
+        if of in self._attempted:
+            await self._attempted[of].wait()
+        paid = self._client_ledger.operations[of].acknowledgment
+        if paid is None or not paid.succeeded:
             return False
-        standing.original = paid.transaction
+        standing.original_transaction_id = paid.transaction_id
         return True
 
-    async def _break_off(self, client: Client, standing: Standing) -> None:
-        assert standing.operation.cut is not None
-        self._note_sent()
-        line = client.lines[0]
+    async def _send_and_disconnect(self, client: LoadClient, standing: OperationState) -> None:
+        assert standing.operation.cut_point is not None
+        self._count_sent()
+        line = client.connections[0]
         standing.attempts += 1
-        standing.unanswered += 1
+        standing.unanswered_attempts += 1
         try:
             line.close()
-            await line.break_off(self._request(standing), standing.operation.cut)
-        except NotSentError:
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await line.send_and_disconnect(
+                self._build_request(standing), standing.operation.cut_point
+            )
+        except ConnectFailedError:
+            await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    async def _try(self, client: Client, standing: Standing) -> None:
+    async def _send_with_duplicates(self, client: LoadClient, standing: OperationState) -> None:
         """Once; with its twins, if it has any."""
-        self._note_sent()
-        twins = standing.operation.twins
-        self.tally.twins += twins
-        request = self._request(standing)
-        lines = client.lines[: 1 + twins]
+        self._count_sent()
+        twins = standing.operation.duplicates
+        self.stats.twins += twins
+        request = self._build_request(standing)
+        lines = client.connections[: 1 + twins]
         await asyncio.gather(*(self._attempt(line, standing, request) for line in lines))
 
-    async def _until_answered(self, client: Client, standing: Standing) -> None:
-        deadline = time.monotonic() + _INSIST_SECONDS
-        while standing.told is None:
+    async def _retry_until_acknowledged(self, client: LoadClient, standing: OperationState) -> None:
+        deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
+        while standing.acknowledgment is None:
             if time.monotonic() > deadline:
-                self._findings.add("unanswered", standing.operation.name, "never answered")
+                self._findings.add(
+                    "unanswered", standing.operation.idempotency_key, "never answered"
+                )
                 return
-            await self._attempt(client.lines[0], standing, self._request(standing))
+            await self._attempt(client.connections[0], standing, self._build_request(standing))
 
-    async def _attempt(self, line: Line, standing: Standing, request: bytes) -> None:
+    async def _attempt(
+        self, line: ClientConnection, standing: OperationState, request: bytes
+    ) -> None:
         standing.attempts += 1
         try:
-            answer = await line.ask(request)
-        except NotSentError:
-            standing.unanswered += 1
-            await asyncio.sleep(_PAUSE_SECONDS)
-        except UnansweredError:
-            standing.unanswered += 1
+            answer = await line.send(request)
+        except ConnectFailedError:
+            standing.unanswered_attempts += 1
+            await asyncio.sleep(_RETRY_DELAY_SECONDS)
+        except NoResponseError:
+            standing.unanswered_attempts += 1
         else:
-            self._take(standing, answer)
+            self._handle_response(standing, answer)
             if answer.status == 503:
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
-    def _take(self, standing: Standing, answer: Answer) -> None:
-        name = standing.operation.name
+    def _handle_response(self, standing: OperationState, answer: Response) -> None:
+        name = standing.operation.idempotency_key
         if answer.status == 503:
-            standing.unanswered += 1
+            standing.unanswered_attempts += 1
             return
         if answer.status >= 500:
-            standing.unanswered += 1
+            standing.unanswered_attempts += 1
             self._findings.add("failure", name, f"answered {answer.status} {answer.body}")
             return
-        self._note_answered()
-        said = told(standing.operation, answer)
-        if said.code and said.code not in allowed_refusals(standing.operation):
+        self._update_silence()
+        said = parse_acknowledgment(standing.operation, answer)
+        if said.code and said.code not in allowed_error_codes(standing.operation):
             self._findings.add("refusal", name, f"refused: {answer.status} {answer.body}")
-            if not said.recorded or said.code in _CONFLICTS or answer.status in (401, 404, 429):
-                standing.unanswered += 1
+            if (
+                not said.is_recorded
+                or said.code in _CONFLICT_CODES
+                or answer.status in (401, 404, 429)
+            ):
+                standing.unanswered_attempts += 1
                 return
-        before = standing.told
+        before = standing.acknowledgment
         if before is None:
-            standing.told = said
-            standing.done_before = answer.replayed and standing.unanswered > 0
-        elif said != before and (said.recorded or before.recorded):
+            standing.acknowledgment = said
+            standing.succeeded_unacknowledged = answer.replayed and standing.unanswered_attempts > 0
+        elif said != before and (said.is_recorded or before.is_recorded):
             self._findings.add("wrong figures", name, f"acknowledged {before}, then {said}")
 
-    async def _insist(self) -> None:
+    async def _retry_unacknowledged(self) -> None:
         """Whatever was not answered is asked for again, the payments before their refunds."""
-        open_ones = [one for one in self._standings if one.told is None]
+        open_ones = [one for one in self._operations if one.acknowledgment is None]
         refunds = [one for one in open_ones if one.operation.kind == "refund"]
-        await self._share(
-            [one for one in open_ones if one.operation.kind != "refund"], self._until_answered
+        await self._distribute(
+            [one for one in open_ones if one.operation.kind != "refund"],
+            self._retry_until_acknowledged,
         )
         possible = []
         for refund in refunds:
-            if await self._may_refund(refund):
+            if await self._can_refund(refund):
                 possible.append(refund)
             else:
-                self._forget(refund)
-        await self._share(possible, self._until_answered)
+                self._drop_refund(refund)
+        await self._distribute(possible, self._retry_until_acknowledged)
 
-    def _forget(self, refund: Standing) -> None:
-        self._standings.remove(refund)
-        del self._book.standings[refund.operation.name]
-        self.tally.not_asked += 1
+    def _drop_refund(self, refund: OperationState) -> None:
+        self._operations.remove(refund)
+        del self._client_ledger.operations[refund.operation.idempotency_key]
+        self.stats.not_asked += 1
 
-    async def _ask_again(self) -> None:
-        repeated = [one for one in self._standings if one.told and one.operation.repeated]
-        repeated += [self._book.standings[name] for name in self._plan.again]
+    async def _replay_some(self) -> None:
+        repeated = [
+            one for one in self._operations if one.acknowledgment and one.operation.is_replayed
+        ]
+        repeated += [self._client_ledger.operations[name] for name in self._plan.replayed_keys]
         altered = [
             one
-            for one in self._standings
-            if one.operation.altered and one.told is not None and _binds(one)
+            for one in self._operations
+            if one.operation.sends_conflict and one.acknowledgment is not None and _binds_key(one)
         ]
-        self.tally.repeated, self.tally.altered = len(repeated), len(altered)
-        await self._share(repeated, self._repeat)
-        await self._share(altered, self._alter)
+        self.stats.repeated, self.stats.altered = len(repeated), len(altered)
+        await self._distribute(repeated, self._replay)
+        await self._distribute(altered, self._send_conflicting)
 
-    async def _repeat(self, client: Client, standing: Standing) -> None:
+    async def _replay(self, client: LoadClient, standing: OperationState) -> None:
         """The same answer as before, marked as a repetition."""
-        answer = await self._surely(client, self._request(standing))
+        answer = await self._send_until_final(client, self._build_request(standing))
         if answer is None:
             return
-        self._take(standing, answer)
-        assert standing.told is not None
-        if standing.told.recorded and not answer.replayed:
+        self._handle_response(standing, answer)
+        assert standing.acknowledgment is not None
+        if standing.acknowledgment.is_recorded and not answer.replayed:
             self._findings.add(
-                "doubled", standing.operation.name, f"repeated, and done anew: {answer.body}"
+                "doubled",
+                standing.operation.idempotency_key,
+                f"repeated, and done anew: {answer.body}",
             )
 
-    async def _alter(self, client: Client, standing: Standing) -> None:
+    async def _send_conflicting(self, client: LoadClient, standing: OperationState) -> None:
         """Something else under a name that is taken."""
         operation = standing.operation
-        request = self._town.request(operation, standing.original, altered=True)
-        answer = await self._surely(client, request)
-        if answer is not None and answer.code not in _CONFLICTS:
+        request = self._participants.build_request(
+            operation, standing.original_transaction_id, altered=True
+        )
+        answer = await self._send_until_final(client, request)
+        if answer is not None and answer.code not in _CONFLICT_CODES:
             self._findings.add(
-                "doubled", operation.name, f"something else under its name: {answer.body}"
+                "doubled",
+                operation.idempotency_key,
+                f"something else under its name: {answer.body}",
             )
 
-    async def _surely(self, client: Client, request: bytes) -> Answer | None:
-        deadline = time.monotonic() + _INSIST_SECONDS
+    async def _send_until_final(self, client: LoadClient, request: bytes) -> Response | None:
+        deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
-                answer = await client.lines[0].ask(request)
-            except (NotSentError, UnansweredError):
+                answer = await client.connections[0].send(request)
+            except (ConnectFailedError, NoResponseError):
                 answer = None
             if answer is not None and answer.status != 503:
                 return answer
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(_RETRY_DELAY_SECONDS)
         self._findings.add("unanswered", "a repetition", "never answered")
         return None
 
-    def _request(self, standing: Standing) -> bytes:
-        return self._town.request(standing.operation, standing.original)
+    def _build_request(self, standing: OperationState) -> bytes:
+        return self._participants.build_request(
+            standing.operation, standing.original_transaction_id
+        )
 
-    def _note_sent(self) -> None:
+    def _count_sent(self) -> None:
         self._sent += 1
-        for after, due in self._due:
+        for after, due in self._fault_triggers:
             if self._sent >= after:
                 due.set()
 
-    def _note_answered(self) -> None:
+    def _update_silence(self) -> None:
         now = time.monotonic()
-        self.tally.silence_seconds = max(self.tally.silence_seconds, now - self._answered)
-        self._answered = now
+        self.stats.longest_silence_seconds = max(
+            self.stats.longest_silence_seconds, now - self._last_response_at
+        )
+        self._last_response_at = now
 
-    def _count(self) -> None:
-        tally = self.tally
-        for standing in self._standings:
+    def _update_stats(self) -> None:
+        tally = self.stats
+        for standing in self._operations:
             tally.operations += 1
-            if standing.told is None:
+            if standing.acknowledgment is None:
                 continue
-            if standing.told.done:
+            if standing.acknowledgment.succeeded:
                 tally.done += 1
             else:
-                tally.declines[standing.told.code] += 1
-            tally.unanswered += standing.unanswered > 0
-            tally.done_before += standing.done_before
+                tally.declines[standing.acknowledgment.code] += 1
+            tally.unanswered += standing.unanswered_attempts > 0
+            tally.done_before += standing.succeeded_unacknowledged
 
 
-def _binds(standing: Standing) -> bool:
+def _binds_key(standing: OperationState) -> bool:
     """Whether its name stands for what was asked: a partner's reference that was declined does
     not."""
-    assert standing.told is not None
-    return standing.told.recorded and (standing.told.done or standing.operation.kind != "top_up")
+    assert standing.acknowledgment is not None
+    return standing.acknowledgment.is_recorded and (
+        standing.acknowledgment.succeeded or standing.operation.kind != "top_up"
+    )

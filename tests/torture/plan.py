@@ -10,30 +10,30 @@ import msgspec
 
 Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
 #: How much of a request gets out before its line breaks off.
-Cut = Literal["head", "body", "answer"]
+CutPoint = Literal["head", "body", "answer"]
 
 PAYMENTS: Final = frozenset({"pos", "pos_pin", "in_app"})
 
 #: Have more than they can spend.
-RICH: Final = [f"customer-{number}" for number in range(12)]
+FUNDED_CUSTOMERS: Final = [f"customer-{number}" for number in range(12)]
 #: Live from hand to mouth: what they ask for is sometimes there.
-TIGHT: Final = ["tight-0", "tight-1"]
+LOW_BALANCE_CUSTOMERS: Final = ["tight-0", "tight-1"]
 #: Never have what they ask for.
-POOR: Final = ["poor-0", "poor-1"]
+UNFUNDED_CUSTOMERS: Final = ["poor-0", "poor-1"]
 #: Does not know the PIN.
-GUESSING: Final = "guessing"
+WRONG_PIN_CUSTOMER: Final = "guessing"
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
 
 #: More than the poor have, in minor units.
-TOO_MUCH: Final = 50_00
-_MOST: Final = 40_00
-_CALM_CUTS: Final = 0.03
+UNAFFORDABLE_AMOUNT: Final = 50_00
+_MAX_AMOUNT: Final = 40_00
+_DEFAULT_CUT_RATE: Final = 0.03
 #: So many of the round before are asked once more.
-_AGAIN: Final = 10
+_REPLAYS_OF_PREVIOUS_ROUND: Final = 10
 #: How often each comes, among 27.
-_SHARES_OF_KINDS: Final[dict[Kind, int]] = {
+_KIND_WEIGHTS: Final[dict[Kind, int]] = {
     "pos": 5,
     "pos_pin": 5,
     "in_app": 4,
@@ -43,7 +43,7 @@ _SHARES_OF_KINDS: Final[dict[Kind, int]] = {
     "top_up": 3,
 }
 
-DISASTERS: Final = (
+FAULT_KINDS: Final = (
     "kill a worker",
     "kill all workers",
     "kill the postmaster",
@@ -56,168 +56,186 @@ DISASTERS: Final = (
     "end the ledger's session",
 )
 #: After these everything is started again, so nothing else can strike in the same round.
-_FINAL: Final = frozenset({"kill the supervisor", "kill everything", "kill everything twice"})
+_RESTARTING_FAULTS: Final = frozenset(
+    {"kill the supervisor", "kill everything", "kill everything twice"}
+)
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    name: str  # its request id; of a top-up, its reference
+    idempotency_key: str  # its request id; of a top-up, its reference
     kind: Kind
     payer: str
     payee: str
     amount: int | None  # None: all that is left to refund
-    of: str = ""  # the payment that is refunded
+    refunded_key: str = ""  # the payment that is refunded
     wrong_pin: bool = False
-    twins: int = 0  # the same at the same time on other lines
-    cut: Cut | None = None
-    patient: bool = True  # asks again at once when not answered; else when all is well again
-    altered: bool = False  # asks for something else under the same name afterwards
-    repeated: bool = False  # asks again when everything has been answered
+    duplicates: int = 0  # the same at the same time on other lines
+    cut_point: CutPoint | None = None
+    retries_immediately: bool = (
+        True  # asks again at once when not answered; else when all is well again
+    )
+    sends_conflict: bool = False  # asks for something else under the same name afterwards
+    is_replayed: bool = False  # asks again when everything has been answered
 
 
-class Disaster(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
-    after: int  # operations sent
+    after_operations: int  # operations sent
     delay: float  # seconds, a few milliseconds
     choice: int  # which worker, which session: modulo their number
-    lasts: float = 0.0  # seconds that a stopped worker stands still, or until the second time
+    duration: float = 0.0  # seconds that a stopped worker stands still, or until the second time
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     operations: list[Operation]
-    disasters: list[Disaster]
-    again: list[str] = []  # operations of the round before, asked once more
+    faults: list[Fault]
+    replayed_keys: list[str] = []  # operations of the round before, asked once more
 
 
-def round_of(seed: int, number: int, *, operations: int | None = None) -> Round:
-    disasters = _disasters(random.Random(f"{seed} disasters {number}"))
+def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
+    disasters = _build_faults(random.Random(f"{seed} disasters {number}"))
     many_cuts = any(one.kind == "cut many lines" for one in disasters)
-    orders = _orders(seed, number, cuts=0.3 if many_cuts else _CALM_CUTS, count=operations)
-    refunds = _refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
+    orders = _build_operations(
+        seed, number, cuts=0.3 if many_cuts else _DEFAULT_CUT_RATE, count=operations
+    )
+    refunds = _build_refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
     again: list[str] = []
     if number > 1:
-        before = _orders(seed, number - 1, cuts=0, count=operations)
-        again = [one.name for one in before[:: max(1, len(before) // _AGAIN)]]
-        refunds += _late_refunds(seed, number, [one for one in before if one.kind in PAYMENTS])
-    together = list(_spread(random.Random(f"{seed} order {number}"), orders, refunds))
+        before = _build_operations(seed, number - 1, cuts=0, count=operations)
+        again = [
+            one.idempotency_key
+            for one in before[:: max(1, len(before) // _REPLAYS_OF_PREVIOUS_ROUND)]
+        ]
+        refunds += _build_late_refunds(
+            seed, number, [one for one in before if one.kind in PAYMENTS]
+        )
+    together = list(_interleave(random.Random(f"{seed} order {number}"), orders, refunds))
     last = max(1, len(together) * 3 // 4)
-    return Round(
+    return RoundPlan(
         number=number,
         operations=together,
-        again=again,
-        disasters=[msgspec.structs.replace(one, after=1 + one.after % last) for one in disasters],
+        replayed_keys=again,
+        faults=[
+            msgspec.structs.replace(one, after_operations=1 + one.after_operations % last)
+            for one in disasters
+        ],
     )
 
 
-def _disasters(chance: random.Random) -> list[Disaster]:
-    first = chance.choice(DISASTERS)
+def _build_faults(chance: random.Random) -> list[Fault]:
+    first = chance.choice(FAULT_KINDS)
     kinds = [first]
-    if first not in _FINAL and chance.random() < 0.35:
-        kinds.append(chance.choice([one for one in DISASTERS if one not in (*_FINAL, first)]))
+    if first not in _RESTARTING_FAULTS and chance.random() < 0.35:
+        kinds.append(
+            chance.choice([one for one in FAULT_KINDS if one not in (*_RESTARTING_FAULTS, first)])
+        )
     return [
-        Disaster(
+        Fault(
             kind=kind,
-            after=chance.randrange(10, 1_000_000),
+            after_operations=chance.randrange(10, 1_000_000),
             delay=chance.choice((0.0, chance.uniform(0, 0.015))),
             choice=chance.randrange(1_000),
-            lasts=chance.choice((0.2, 0.5, 1.3)),
+            duration=chance.choice((0.2, 0.5, 1.3)),
         )
         for kind in kinds
     ]
 
 
-def _orders(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
+def _build_operations(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
     """All but refunds. The same ones however many lines break off."""
     chance = random.Random(f"{seed} orders {number}")
     cutting = random.Random(f"{seed} cuts {number}")
     total = count if count is not None else chance.randrange(150, 260)
     made = []
     for place in range(total):
-        order = _order(chance, f"{seed}-{number}-{place}")
+        order = _build_operation(chance, f"{seed}-{number}-{place}")
         if cutting.random() < cuts:
-            where: Cut = cutting.choice(("head", "body", "answer", "answer"))
-            order = msgspec.structs.replace(order, cut=where)
+            where: CutPoint = cutting.choice(("head", "body", "answer", "answer"))
+            order = msgspec.structs.replace(order, cut_point=where)
         made.append(order)
     return made
 
 
-def _order(chance: random.Random, name: str) -> Operation:
-    (kind,) = chance.choices(list(_SHARES_OF_KINDS), list(_SHARES_OF_KINDS.values()))
-    payer, payee = _sides(chance, kind)
-    amount = chance.randrange(1, _MOST)
-    if payer in POOR:
-        amount += TOO_MUCH
+def _build_operation(chance: random.Random, name: str) -> Operation:
+    (kind,) = chance.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))
+    payer, payee = _choose_parties(chance, kind)
+    amount = chance.randrange(1, _MAX_AMOUNT)
+    if payer in UNFUNDED_CUSTOMERS:
+        amount += UNAFFORDABLE_AMOUNT
     order = Operation(
-        name=name,
+        idempotency_key=name,
         kind=kind,
         payer=payer,
         payee=payee,
         amount=amount,
-        wrong_pin=payer == GUESSING,
+        wrong_pin=payer == WRONG_PIN_CUSTOMER,
     )
-    return _in_a_manner(chance, order)
+    return _add_delivery_options(chance, order)
 
 
-def _in_a_manner(chance: random.Random, operation: Operation) -> Operation:
+def _add_delivery_options(chance: random.Random, operation: Operation) -> Operation:
     """How it is asked for."""
     return msgspec.structs.replace(
         operation,
-        twins=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
-        patient=chance.random() < 0.5,
-        altered=chance.random() < 0.06,
-        repeated=chance.random() < 0.2,
+        duplicates=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
+        retries_immediately=chance.random() < 0.5,
+        sends_conflict=chance.random() < 0.06,
+        is_replayed=chance.random() < 0.2,
     )
 
 
-def _sides(chance: random.Random, kind: Kind) -> tuple[str, str]:
-    spender = _spender(chance, kind)
+def _choose_parties(chance: random.Random, kind: Kind) -> tuple[str, str]:
+    spender = _choose_payer(chance, kind)
     if kind in PAYMENTS:
         return spender, chance.choice(MERCHANTS)
     if kind == "p2p":
-        friend = chance.choice([one for one in (*RICH, *TIGHT) if one != spender])
+        friend = chance.choice(
+            [one for one in (*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS) if one != spender]
+        )
         return spender, friend
     if kind == "cash_in":
-        return chance.choice(AGENTS), chance.choice((*RICH, *TIGHT))
+        return chance.choice(AGENTS), chance.choice((*FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
     if kind == "cash_out":
         return spender, chance.choice(AGENTS)
-    return BANK, chance.choice((*RICH, *RICH, *TIGHT))
+    return BANK, chance.choice((*FUNDED_CUSTOMERS, *FUNDED_CUSTOMERS, *LOW_BALANCE_CUSTOMERS))
 
 
-def _spender(chance: random.Random, kind: Kind) -> str:
+def _choose_payer(chance: random.Random, kind: Kind) -> str:
     which = chance.random()
     if which < 0.06:
-        return chance.choice(POOR)
+        return chance.choice(UNFUNDED_CUSTOMERS)
     if which < 0.16:
-        return chance.choice(TIGHT)
+        return chance.choice(LOW_BALANCE_CUSTOMERS)
     if which < 0.18 and kind == "pos_pin":
-        return GUESSING
-    return chance.choice(RICH)
+        return WRONG_PIN_CUSTOMER
+    return chance.choice(FUNDED_CUSTOMERS)
 
 
-def _refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
+def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
     """Of payments of the same round: whole, in parts, too much, and several of one at once."""
     chance = random.Random(f"{seed} refunds {number}")
     made: list[Operation] = []
     for payment in payments:
         if chance.random() < 0.3:
-            for share in chance.choice(_SHARES):
+            for share in chance.choice(_REFUND_SHARES):
                 name = f"{seed}-{number}-r{len(made)}"
-                made.append(_refund(chance, name, payment, share))
+                made.append(_build_refund(chance, name, payment, share))
     return made
 
 
-def _late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
+def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
     """Of payments of the round before."""
     chance = random.Random(f"{seed} late refunds {number}")
     chosen = chance.sample(list(payments), min(5, len(payments)))
     return [
-        _refund(chance, f"{seed}-{number}-l{place}", payment, chance.choice((None, 0.4)))
+        _build_refund(chance, f"{seed}-{number}-l{place}", payment, chance.choice((None, 0.4)))
         for place, payment in enumerate(chosen)
     ]
 
 
 #: What parts of a payment are asked back; None is the rest.
-_SHARES: Final[Sequence[Sequence[float | None]]] = (
+_REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
     [None],
     [None],
     [0.5],
@@ -231,29 +249,31 @@ _SHARES: Final[Sequence[Sequence[float | None]]] = (
 )
 
 
-def _refund(chance: random.Random, name: str, payment: Operation, share: float | None) -> Operation:
+def _build_refund(
+    chance: random.Random, name: str, payment: Operation, share: float | None
+) -> Operation:
     assert payment.amount is not None
     refund = Operation(
-        name=name,
+        idempotency_key=name,
         kind="refund",
         payer=payment.payee,
         payee=payment.payer,
         amount=None if share is None else max(1, int(payment.amount * share)),
-        of=payment.name,
+        refunded_key=payment.idempotency_key,
     )
-    return _in_a_manner(chance, refund)
+    return _add_delivery_options(chance, refund)
 
 
-def _spread(
+def _interleave(
     chance: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
 ) -> Iterator[Operation]:
     """Refunds come some time after what they refund; those of one payment close together."""
-    places = {order.name: place for place, order in enumerate(orders)}
+    places = {order.idempotency_key: place for place, order in enumerate(orders)}
     due: dict[int, list[Operation]] = {}
     waits: dict[str, int] = {}
     for refund in refunds:
-        wait = waits.setdefault(refund.of, chance.randrange(8, 60))
-        due.setdefault(places.get(refund.of, 0) + wait, []).append(refund)
+        wait = waits.setdefault(refund.refunded_key, chance.randrange(8, 60))
+        due.setdefault(places.get(refund.refunded_key, 0) + wait, []).append(refund)
     for place, order in enumerate(orders):
         yield order
         yield from due.pop(place, ())

@@ -6,80 +6,83 @@ from pathlib import Path
 from typing import Final
 
 from torture.findings import Findings
-from torture.plan import Round
-from torture.tally import Tally
+from torture.plan import RoundPlan
+from torture.round_stats import RoundStats
 
-_COUNTED: Final = ("lost", "doubled", "unasked", "wrong figures", "balance")
-_SHOWN: Final = 40
+_REPORTED_KINDS: Final = ("lost", "doubled", "unasked", "wrong figures", "balance")
+_MAX_PRINTED_FINDINGS: Final = 40
 
 
 class Report:
     def __init__(self, seed: int, rounds: int) -> None:
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         self._rounds = rounds
-        self._disasters: Counter[str] = Counter()
-        self._declines: Counter[str] = Counter()
-        self._sums: Counter[str] = Counter()
-        self._silence_seconds = 0.0
-        say(f"seed {seed}; the same plan again: make torture ROUNDS={rounds} SEED={seed}")
+        self._fault_counts: Counter[str] = Counter()
+        self._decline_counts: Counter[str] = Counter()
+        self._totals: Counter[str] = Counter()
+        self._longest_silence_seconds = 0.0
+        print_line(f"seed {seed}; the same plan again: make torture ROUNDS={rounds} SEED={seed}")
 
-    def of_round(self, plan: Round, tally: Tally, found: int) -> None:
-        kinds = [disaster.kind for disaster in plan.disasters]
-        self._disasters.update(kinds)
-        self._declines.update(tally.declines)
-        self._silence_seconds = max(self._silence_seconds, tally.silence_seconds)
+    def print_round(self, plan: RoundPlan, tally: RoundStats, found: int) -> None:
+        kinds = [disaster.kind for disaster in plan.faults]
+        self._fault_counts.update(kinds)
+        self._decline_counts.update(tally.declines)
+        self._longest_silence_seconds = max(
+            self._longest_silence_seconds, tally.longest_silence_seconds
+        )
         for name in ("operations", "done", "unanswered", "done_before"):
-            self._sums[name] += getattr(tally, name)
+            self._totals[name] += getattr(tally, name)
         for name in ("twins", "repeated", "altered", "not_asked"):
-            self._sums[name] += getattr(tally, name)
-        self._sums["rounds"] += 1
-        say(
+            self._totals[name] += getattr(tally, name)
+        self._totals["rounds"] += 1
+        print_line(
             f"round {plan.number:>3}  {tally.operations:>3} operations, "
             f"{tally.done:>3} done, {sum(tally.declines.values()):>2} declined, "
             f"{tally.unanswered:>3} asked again ({tally.done_before} had been done), "
-            f"silent for {tally.silence_seconds:.1f} s, {tally.seconds:.1f} s in all"
+            f"silent for {tally.longest_silence_seconds:.1f} s,"
+            f" {tally.duration_seconds:.1f} s in all"
             f"  {' + '.join(kinds)}" + (f"  {found} FOUND" if found else "")
         )
 
-    def of_events(self, told: int, deliveries: int) -> None:
-        self._sums["events"], self._sums["deliveries"] = told, deliveries
+    def print_events(self, told: int, deliveries: int) -> None:
+        self._totals["events"], self._totals["deliveries"] = told, deliveries
 
-    def of_all(self, findings: Findings, kept: Path) -> None:
-        sums, found = self._sums, findings.by_kind()
-        say("")
-        _say("rounds", sums["rounds"])
-        for kind, times in sorted(self._disasters.items()):
-            _say(f"  {kind}", times)
-        _say("operations", sums["operations"])
-        _say("  acknowledged, done", sums["done"])
-        _say("  acknowledged, declined", sum(self._declines.values()))
-        for code, times in sorted(self._declines.items()):
-            _say(f"    {code}", times)
-        _say("  not answered at first, asked again", sums["unanswered"])
-        _say("    of these, had been done", sums["done_before"])
-        _say("  refunds of declined payments, not asked", sums["not_asked"])
-        _say("twins sent at once", sums["twins"])
-        _say("repeated afterwards, answered as before", sums["repeated"])
-        _say("something else under a name, refused", sums["altered"])
-        _say("events told, each under one id", sums["events"])
-        _say("  deliveries of them", sums["deliveries"])
-        for kind in _COUNTED:
-            _say(kind, found.pop(kind, 0))
+    def print_summary(self, findings: Findings, kept: Path) -> None:
+        sums, found = self._totals, findings.by_kind()
+        print_line("")
+        _print_value("rounds", sums["rounds"])
+        for kind, times in sorted(self._fault_counts.items()):
+            _print_value(f"  {kind}", times)
+        _print_value("operations", sums["operations"])
+        _print_value("  acknowledged, done", sums["done"])
+        _print_value("  acknowledged, declined", sum(self._decline_counts.values()))
+        for code, times in sorted(self._decline_counts.items()):
+            _print_value(f"    {code}", times)
+        _print_value("  not answered at first, asked again", sums["unanswered"])
+        _print_value("    of these, had been done", sums["done_before"])
+        _print_value("  refunds of declined payments, not asked", sums["not_asked"])
+        _print_value("twins sent at once", sums["twins"])
+        _print_value("repeated afterwards, answered as before", sums["repeated"])
+        _print_value("something else under a name, refused", sums["altered"])
+        _print_value("events told, each under one id", sums["events"])
+        _print_value("  deliveries of them", sums["deliveries"])
+        for kind in _REPORTED_KINDS:
+            _print_value(kind, found.pop(kind, 0))
         for kind, times in sorted(found.items()):
-            _say(kind, times)
-        _say("longest silence, seconds", f"{self._silence_seconds:.1f}")
-        _say("seconds", f"{time.monotonic() - self._began:.0f}")
-        for finding in findings.all[:_SHOWN]:
-            say(str(finding))
-        if len(findings.all) > _SHOWN:
-            say(f"and {len(findings.all) - _SHOWN} more")
+            _print_value(kind, times)
+        _print_value("longest silence, seconds", f"{self._longest_silence_seconds:.1f}")
+        _print_value("seconds", f"{time.monotonic() - self._started_at:.0f}")
+        for finding in findings.all[:_MAX_PRINTED_FINDINGS]:
+            print_line(str(finding))
+        if len(findings.all) > _MAX_PRINTED_FINDINGS:
+            print_line(f"and {len(findings.all) - _MAX_PRINTED_FINDINGS} more")
         if findings.all:
-            say(f"data and logs are kept in {kept}")
+            print_line(f"data and logs are kept in {kept}")
 
 
-def _say(name: str, value: object) -> None:
-    say(f"{name:<42}{value:>8}")
+def _print_value(name: str, value: object) -> None:
+    print_line(f"{name:<42}{value:>8}")
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, flush=True)

@@ -5,68 +5,78 @@ import time
 from collections.abc import AsyncIterator
 
 from tapgate.store.database import Database
-from torture import settling
-from torture.book import Book, Standing
-from torture.events import Arrived, listening
+from torture import provisioning
+from torture.api_view import ApiView
+from torture.client_ledger import ClientLedger, OperationState
+from torture.events import EventReceiver, run_event_receiver
 from torture.findings import Findings
-from torture.installation import WORKERS, Installation, NotHealthyError
-from torture.interface import Interface
-from torture.judge import Judge, Mark, mark
-from torture.load import Load
-from torture.plan import Round, round_of
+from torture.installation import WORKERS, Installation, UnhealthyError
+from torture.load import LoadRound
+from torture.participants import Participants
+from torture.plan import RoundPlan, build_round
+from torture.reconciler import Checkpoint, Reconciler, create_checkpoint
 from torture.report import Report
-from torture.tally import Tally
-from torture.town import Town
+from torture.round_stats import RoundStats
 
 
-class Run:
+class TortureRun:
     def __init__(
-        self, installation: Installation, town: Town, arrived: Arrived, findings: Findings
+        self,
+        installation: Installation,
+        town: Participants,
+        arrived: EventReceiver,
+        findings: Findings,
     ) -> None:
         self.installation = installation
-        self.town = town
-        self.arrived = arrived
+        self.participants = town
+        self.event_receiver = arrived
         self.findings = findings
-        self.book = Book(settling.FUNDS)
-        self.since = self.begun = Mark(0, 0, 0, {})
+        self.client_ledger = ClientLedger(provisioning.OPENING_BALANCES)
+        self.last_checkpoint = self.first_checkpoint = Checkpoint(0, 0, 0, {})
 
-    async def begin(self) -> None:
-        async with self._database() as database:
+    async def start(self) -> None:
+        async with self._connect() as database:
             for setting in ("fsync", "synchronous_commit", "full_page_writes"):
                 if await database.fetchval("SELECT current_setting($1)", setting) != "on":
                     self.findings.add("start", setting, "is off: what is committed may be lost")
-            self.since = self.begun = await mark(database, self.book)
+            self.last_checkpoint = self.first_checkpoint = await create_checkpoint(
+                database, self.client_ledger
+            )
 
-    async def round(self, plan: Round) -> Tally:
+    async def run_round(self, plan: RoundPlan) -> RoundStats:
         began = time.monotonic()
         self.findings.round = plan.number
-        await self.installation.until_healthy(workers=WORKERS)
-        load = Load(self.installation, self.town, self.book, self.findings, plan)
+        await self.installation.wait_until_healthy(workers=WORKERS)
+        load = LoadRound(
+            self.installation, self.participants, self.client_ledger, self.findings, plan
+        )
         standings = await load.run()
-        await self.judge(standings)
-        load.tally.seconds = time.monotonic() - began
-        return load.tally
+        await self.reconcile(standings)
+        load.stats.duration_seconds = time.monotonic() - began
+        return load.stats
 
-    async def judge(self, standings: list[Standing]) -> None:
+    async def reconcile(self, standings: list[OperationState]) -> None:
         """These, and whether all that was there before still is."""
-        interface = Interface(self.installation.port, self.town)
+        interface = ApiView(self.installation.port, self.participants)
         try:
-            async with self._database() as database:
-                judge = Judge(database, interface, self.town, self.book, self.findings)
-                await judge.judge(standings, self.since)
-                await judge.prove()
-                self.since = await mark(database, self.book)
+            async with self._connect() as database:
+                judge = Reconciler(
+                    database, interface, self.participants, self.client_ledger, self.findings
+                )
+                await judge.reconcile(standings, self.last_checkpoint)
+                await judge.verify_books()
+                self.last_checkpoint = await create_checkpoint(database, self.client_ledger)
         finally:
-            interface.hang_up()
-        self.arrived.take(self.findings)
+            interface.close()
+        self.event_receiver.collect(self.findings)
 
-    async def judge_all(self) -> None:
+    async def reconcile_all(self) -> None:
         """Everything since the beginning once more."""
-        self.since = self.begun
-        await self.judge(list(self.book.standings.values()))
+        self.last_checkpoint = self.first_checkpoint
+        await self.reconcile(list(self.client_ledger.operations.values()))
 
     @contextlib.asynccontextmanager
-    async def _database(self) -> AsyncIterator[Database]:
+    async def _connect(self) -> AsyncIterator[Database]:
         database = await Database.connect(self.installation.database_url, size=1)
         try:
             yield database
@@ -75,27 +85,27 @@ class Run:
 
 
 @contextlib.asynccontextmanager
-async def running(installation: Installation, findings: Findings) -> AsyncIterator[Run]:
+async def start_run(installation: Installation, findings: Findings) -> AsyncIterator[TortureRun]:
     """On an installation that is started here; whoever made it stops it."""
-    async with listening() as arrived:
+    async with run_event_receiver() as arrived:
         installation.start()
-        await installation.until_healthy(workers=WORKERS)
-        town = await settling.settle(installation.port, arrived.url)
-        run = Run(installation, town, arrived, findings)
-        await run.begin()
+        await installation.wait_until_healthy(workers=WORKERS)
+        town = await provisioning.provision(installation.port, arrived.url)
+        run = TortureRun(installation, town, arrived, findings)
+        await run.start()
         yield run
 
 
-async def torture(run: Run, seed: int, rounds: int, report: Report) -> None:
+async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) -> None:
     """Ends early when it does not become healthy again."""
     for number in range(1, rounds + 1):
-        before, plan = len(run.findings.all), round_of(seed, number)
+        before, plan = len(run.findings.all), build_round(seed, number)
         try:
-            tally = await run.round(plan)
-        except NotHealthyError as error:
+            tally = await run.run_round(plan)
+        except UnhealthyError as error:
             run.findings.add("start", "the gateway", str(error))
             return
-        report.of_round(plan, tally, len(run.findings.all) - before)
-    await run.judge_all()
-    await run.arrived.judge(run.book.standings.values(), run.findings)
-    report.of_events(run.arrived.ids, run.arrived.deliveries)
+        report.print_round(plan, tally, len(run.findings.all) - before)
+    await run.reconcile_all()
+    await run.event_receiver.reconcile(run.client_ledger.operations.values(), run.findings)
+    report.print_events(run.event_receiver.event_count, run.event_receiver.deliveries)

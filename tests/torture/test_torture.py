@@ -9,47 +9,47 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from notifications.receiver import Received, Receiver
+from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 from tapgate import ids
-from torture import stage
-from torture.events import Arrived
+from torture import builders
+from torture.client_connection import Response
+from torture.events import EventReceiver
 from torture.findings import Findings
-from torture.installation import Installation, end
-from torture.load import Load
-from torture.plan import round_of
-from torture.run import Run, running
-from torture.wire import Answer
+from torture.installation import Installation, kill
+from torture.load import LoadRound
+from torture.plan import build_round
+from torture.run import TortureRun, start_run
 
 
 @pytest.fixture(scope="module")
-async def run() -> AsyncIterator[Run]:
+async def run() -> AsyncIterator[TortureRun]:
     """After two rounds."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         installation = Installation(Path(name))
         try:
-            async with running(installation, Findings()) as run:
-                await stage.two_rounds(run)
+            async with start_run(installation, Findings()) as run:
+                await builders.run_two_rounds(run)
                 yield run
-                end(installation.processes())
+                kill(installation.list_processes())
         finally:
             installation.stop()
 
 
-def number_of(run: Run, kind: str) -> int:
-    told = stage.done(run, kind).told
+def get_transaction_id(run: TortureRun, kind: str) -> int:
+    told = builders.find_succeeded(run, kind).acknowledgment
     assert told is not None
-    return ids.decode(ids.TRANSACTION, told.transaction) or 0
+    return ids.decode(ids.TRANSACTION, told.transaction_id) or 0
 
 
-async def test_nothing_is_lost_doubled_or_different(run: Run) -> None:
-    assert len(run.book.standings) > 150
-    assert any(one.unanswered for one in run.book.standings.values())
-    await run.judge_all()
+async def test_nothing_is_lost_doubled_or_different(run: TortureRun) -> None:
+    assert len(run.client_ledger.operations) > 150
+    assert any(one.unanswered_attempts for one in run.client_ledger.operations.values())
+    await run.reconcile_all()
     assert run.findings.all == []
 
 
 #: What is done to the tables, to which operation, and what must be found.
-TAMPERING = {
+TAMPERING_CASES = {
     "a transaction is deleted": (
         "DELETE FROM transactions WHERE id = $1",
         "p2p",
@@ -147,84 +147,94 @@ TAMPERING = {
 }
 
 
-@pytest.mark.parametrize("what", TAMPERING)
-async def test_the_judge_finds_what_was_done_to_the_tables(run: Run, what: str) -> None:
-    sql, kind, expected = TAMPERING[what]
-    findings = await stage.found_after(run, sql, number_of(run, kind))
+@pytest.mark.parametrize("what", TAMPERING_CASES)
+async def test_the_judge_finds_what_was_done_to_the_tables(run: TortureRun, what: str) -> None:
+    sql, kind, expected = TAMPERING_CASES[what]
+    findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
     assert set(findings.by_kind()) == expected, [str(one) for one in findings.all]
 
 
-async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: Run) -> None:
-    book = copy.deepcopy(run.book)
-    paid = copy.deepcopy(stage.done(run, "pos"))
-    assert paid.told is not None
-    paid.operation = msgspec.structs.replace(paid.operation, name="never-sent")
-    paid.told = msgspec.structs.replace(paid.told, transaction=ids.encode(ids.TRANSACTION, 1))
-    book.standings["never-sent"] = paid
-    book.settle(paid)
-    findings = await stage.found_by(run, book)
+async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: TortureRun) -> None:
+    book = copy.deepcopy(run.client_ledger)
+    paid = copy.deepcopy(builders.find_succeeded(run, "pos"))
+    assert paid.acknowledgment is not None
+    paid.operation = msgspec.structs.replace(paid.operation, idempotency_key="never-sent")
+    paid.acknowledgment = msgspec.structs.replace(
+        paid.acknowledgment, transaction_id=ids.encode(ids.TRANSACTION, 1)
+    )
+    book.operations["never-sent"] = paid
+    book.apply(paid)
+    findings = await builders.reconcile_with(run, book)
     assert set(findings.by_kind()) == {"lost", "balance", "events"}
-    assert {one.about for one in findings.all if one.kind == "lost"} == {"never-sent"}
+    assert {one.subject for one in findings.all if one.kind == "lost"} == {"never-sent"}
 
 
-async def test_the_judge_finds_other_figures_than_those_acknowledged(run: Run) -> None:
-    book = copy.deepcopy(run.book)
-    sent = book.standings[stage.done(run, "p2p").operation.name]
-    assert sent.told is not None
-    sent.told.figures["payer_balance"] += 1
-    findings = await stage.found_by(run, book)
+async def test_the_judge_finds_other_figures_than_those_acknowledged(run: TortureRun) -> None:
+    book = copy.deepcopy(run.client_ledger)
+    sent = book.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
+    assert sent.acknowledgment is not None
+    sent.acknowledgment.amounts["payer_balance"] += 1
+    findings = await builders.reconcile_with(run, book)
     assert set(findings.by_kind()) == {"wrong figures"}
-    assert {one.about for one in findings.all} == {sent.operation.name}
+    assert {one.subject for one in findings.all} == {sent.operation.idempotency_key}
 
 
-async def test_the_judge_finds_what_no_client_knows_of(run: Run) -> None:
-    book = copy.deepcopy(run.book)
-    forgotten = stage.done(run, "cash_in").operation.name
-    del book.standings[forgotten]
-    findings = await stage.found_by(run, book)
+async def test_the_judge_finds_what_no_client_knows_of(run: TortureRun) -> None:
+    book = copy.deepcopy(run.client_ledger)
+    forgotten = builders.find_succeeded(run, "cash_in").operation.idempotency_key
+    del book.operations[forgotten]
+    findings = await builders.reconcile_with(run, book)
     assert set(findings.by_kind()) == {"unasked", "events"}
 
 
-def answered(status: int, body: dict[str, str]) -> Answer:
-    return Answer(status=status, body=body, replayed=False)
+def build_response(status: int, body: dict[str, str]) -> Response:
+    return Response(status=status, body=body, replayed=False)
 
 
-async def test_answers_that_must_not_be_are_found(run: Run) -> None:
+async def test_answers_that_must_not_be_are_found(run: TortureRun) -> None:
     findings = Findings()
-    load = Load(run.installation, run.town, run.book, findings, round_of(1, 1, operations=1))
-    paid = copy.deepcopy(stage.done(run, "pos"))
-    assert paid.told is not None
+    load = LoadRound(
+        run.installation,
+        run.participants,
+        run.client_ledger,
+        findings,
+        build_round(1, 1, operations=1),
+    )
+    paid = copy.deepcopy(builders.find_succeeded(run, "pos"))
+    assert paid.acknowledgment is not None
     receipt = {
-        "transaction_id": paid.told.transaction,
+        "transaction_id": paid.acknowledgment.transaction_id,
         "status": "completed",
-        "amount": f"{paid.told.figures['amount'] / 100:.2f} SLE",
-        "fee_amount": f"{paid.told.figures['fee'] / 100:.2f} SLE",
-        "remaining_balance": f"{paid.told.figures['payer_balance'] / 100:,.2f} SLE",
+        "amount": f"{paid.acknowledgment.amounts['amount'] / 100:.2f} SLE",
+        "fee_amount": f"{paid.acknowledgment.amounts['fee'] / 100:.2f} SLE",
+        "remaining_balance": f"{paid.acknowledgment.amounts['payer_balance'] / 100:,.2f} SLE",
     }
-    load._take(paid, answered(200, receipt))
-    load._take(paid, answered(503, {"code": "SERVICE_UNAVAILABLE"}))
+    load._handle_response(paid, build_response(200, receipt))
+    load._handle_response(paid, build_response(503, {"code": "SERVICE_UNAVAILABLE"}))
     assert findings.all == []
-    load._take(paid, answered(200, receipt | {"transaction_id": "txn_another"}))
-    load._take(paid, answered(402, {"code": "INSUFFICIENT_FUNDS"}))
-    load._take(paid, answered(500, {"code": "INTERNAL_ERROR"}))
-    load._take(paid, answered(403, {"code": "COMPLIANCE_REJECTED"}))
+    load._handle_response(paid, build_response(200, receipt | {"transaction_id": "txn_another"}))
+    load._handle_response(paid, build_response(402, {"code": "INSUFFICIENT_FUNDS"}))
+    load._handle_response(paid, build_response(500, {"code": "INTERNAL_ERROR"}))
+    load._handle_response(paid, build_response(403, {"code": "COMPLIANCE_REJECTED"}))
     assert [one.kind for one in findings.all[:3]] == ["wrong figures", "wrong figures", "failure"]
     assert {one.kind for one in findings.all[3:]} == {"refusal", "wrong figures"}
 
 
-async def test_events_that_must_not_be_are_found(run: Run) -> None:
-    findings, receiver = Findings(), Receiver()
-    arrived, sent = Arrived(receiver), stage.done(run, "p2p")
-    assert sent.told is not None
-    body = {"type": "transaction.completed", "data": {"id": sent.told.transaction}}
+async def test_events_that_must_not_be_are_found(run: TortureRun) -> None:
+    findings, receiver = Findings(), WebhookReceiver()
+    arrived, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
+    assert sent.acknowledgment is not None
+    body = {"type": "transaction.completed", "data": {"id": sent.acknowledgment.transaction_id}}
     for webhook_id, extra in (("dlv_1", {}), ("dlv_1", {}), ("dlv_2", {}), ("dlv_1", {"x": 1})):
         raw = msgspec.json.encode(body | extra)
-        receiver.received.append(Received("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw))
-    await arrived.judge([sent], findings, patience=0)
-    assert [one.about for one in findings.all] == [
+        receiver.received.append(
+            ReceivedWebhook("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw)
+        )
+    await arrived.reconcile([sent], findings, patience=0)
+    assert [one.subject for one in findings.all] == [
         "dlv_1",
-        f"transaction.completed {sent.told.transaction}",
+        f"transaction.completed {sent.acknowledgment.transaction_id}",
     ]
     findings = Findings()
-    await Arrived(Receiver()).judge([sent], findings, patience=0)
-    assert [one.what for one in findings.all] == ["is not told 1 times"]
+    await EventReceiver(WebhookReceiver()).reconcile([sent], findings, patience=0)
+    assert [one.detail for one in findings.all] == ["is not told 1 times"]

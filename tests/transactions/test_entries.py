@@ -4,37 +4,37 @@ from typing import Any
 
 import pytest
 
+from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
-from transactions.movements import (
-    agent,
-    move,
-    processor,
-    refund,
+from transactions.builders import (
+    create_agent,
+    create_processor,
+    decide_review,
+    encode_transaction_id,
     set_kyc_level,
-    settle,
-    shown_id,
-    submit,
+    submit_and_get_id,
+    submit_command,
+    submit_refund,
 )
-from world import Bearer, World
 
 URL = "/api/v1/transactions"
 
 
 @pytest.fixture
-async def admin(world: World) -> Bearer:
-    return await world.admin("S")
+async def admin(world: Harness) -> BearerAuth:
+    return await world.create_admin("S")
 
 
-async def get(world: World, caller: Any, transaction_id: str, part: str) -> Any:
+async def get_transaction(world: Harness, caller: Any, transaction_id: str, part: str) -> Any:
     answer = await world.client.get(f"{URL}/{transaction_id}/{part}", auth=caller)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-async def booked(world: World, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
+async def list_entries(world: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
     """Each entry: from whom, to whom, how much, and what each has then."""
-    found = await get(world, caller, transaction_id, "entries")
+    found = await get_transaction(world, caller, transaction_id, "entries")
     assert (found["transaction_id"], found["currency"]) == (transaction_id, "SLE")
     entries = found["entries"]
     assert [entry["position"] for entry in entries] == list(range(len(entries)))
@@ -50,11 +50,11 @@ async def booked(world: World, caller: Any, transaction_id: str) -> list[tuple[A
     ]
 
 
-async def test_a_payment_and_its_refund(world: World, admin: Bearer) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    first, fee = (await get(world, admin, paid, "entries"))["entries"]
+async def test_a_payment_and_its_refund(world: Harness, admin: BearerAuth) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    first, fee = (await get_transaction(world, admin, paid, "entries"))["entries"]
     account = payer["account_id"]
     assert first == {
         "position": 0,
@@ -84,69 +84,76 @@ async def test_a_payment_and_its_refund(world: World, admin: Bearer) -> None:
         "name": "Platform",
         "balance_after": None,
     }
-    assert await booked(world, admin, paid) == [
+    assert await list_entries(world, admin, paid) == [
         ("wallet", "settlement", "100.00", "900.00", "100.00"),
         ("settlement", "fees", "1.00", "99.00", None),
     ]
-    given_back = await refund(world, paid, shop, "100")
-    assert await booked(world, admin, given_back) == [
+    given_back = await submit_refund(world, paid, shop, "100")
+    assert await list_entries(world, admin, given_back) == [
         ("fees", "settlement", "1.00", None, "100.00"),
         ("settlement", "wallet", "100.00", "0.00", "1000.00"),
     ]
 
 
-async def test_commission_goes_to_another_account_of_the_agent(world: World, admin: Bearer) -> None:
-    kadiatu, somebody = await agent(world), await world.subscriber()
-    await move(world, chart.AGENT_FUND, "cash", kadiatu, "500")
-    paid_in = await move(world, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
-    entries = (await get(world, admin, paid_in, "entries"))["entries"]
-    assert await booked(world, admin, paid_in) == [
+async def test_commission_goes_to_another_account_of_the_agent(
+    world: Harness, admin: BearerAuth
+) -> None:
+    kadiatu, somebody = await create_agent(world), await world.create_subscriber()
+    await submit_and_get_id(world, chart.AGENT_FUND, "cash", kadiatu, "500")
+    paid_in = await submit_and_get_id(world, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
+    entries = (await get_transaction(world, admin, paid_in, "entries"))["entries"]
+    assert await list_entries(world, admin, paid_in) == [
         ("float", "wallet", "100.00", "400.00", "100.00"),
         ("commission_expense", "commission", entries[1]["amount"], None, None),
     ]
     assert {entries[0]["debit"]["holder_id"], entries[1]["credit"]["holder_id"]} == {kadiatu}
 
 
-async def test_what_is_held_or_declined_moved_nothing(world: World, admin: Bearer) -> None:
-    rich, other = await world.subscriber(), await world.subscriber()
+async def test_what_is_held_or_declined_moved_nothing(world: Harness, admin: BearerAuth) -> None:
+    rich, other = await world.create_subscriber(), await world.create_subscriber()
     await set_kyc_level(world, rich["id"], 3)
     await set_kyc_level(world, other["id"], 3)
-    await world.give(rich["id"], "2000000")
-    held = await move(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
-    outcome = await submit(world, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
+    await world.deposit(rich["id"], "2000000")
+    held = await submit_and_get_id(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    outcome = await submit_command(world, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
     assert outcome.code is not None and outcome.result is not None
-    assert await booked(world, admin, held) == []
-    assert await booked(world, admin, shown_id(outcome.result)) == []
-    await settle(world, held, release=True)
-    assert await booked(world, admin, held) == [
+    assert await list_entries(world, admin, held) == []
+    assert await list_entries(world, admin, encode_transaction_id(outcome.result)) == []
+    await decide_review(world, held, release=True)
+    assert await list_entries(world, admin, held) == [
         ("wallet", "wallet", "600000.00", "1400000.00", "600000.00"),
         ("wallet", "fees", "3000.00", "1397000.00", None),
     ]
 
 
-async def test_refunds_and_what_they_give_back_are_a_chain(world: World, admin: Bearer) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+async def test_refunds_and_what_they_give_back_are_a_chain(
+    world: Harness, admin: BearerAuth
+) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
     none = {"count": 0, "last_at": None}
-    assert await get(world, admin, paid, "chain") == {
+    assert await get_transaction(world, admin, paid, "chain") == {
         "original": None,
         "refunds": [],
         "replays": none,
     }
-    parts = [await refund(world, paid, shop, "30"), await refund(world, paid, shop, "20")]
-    chain = await get(world, admin, paid, "chain")
+    parts = [
+        await submit_refund(world, paid, shop, "30"),
+        await submit_refund(world, paid, shop, "20"),
+    ]
+    chain = await get_transaction(world, admin, paid, "chain")
     assert chain["original"] is None
     assert [one["id"] for one in chain["refunds"]] == parts
     assert chain["refunds"][0]["to"]["name"] == "Aminata Kamara"
-    chain = await get(world, admin, parts[0], "chain")
+    chain = await get_transaction(world, admin, parts[0], "chain")
     assert (chain["refunds"], chain["replays"]) == ([], none)
     assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (paid, "50.00")
 
 
 @pytest.mark.parametrize("part", ["entries", "chain"])
 async def test_there_is_nothing_of_what_does_not_exist(
-    world: World, admin: Bearer, part: str
+    world: Harness, admin: BearerAuth, part: str
 ) -> None:
     for name in ("x", "txn_x", ids.encode(ids.TRANSACTION, 1), "export"):
         answer = await world.client.get(f"{URL}/{name}/{part}", auth=admin)

@@ -7,34 +7,34 @@ from typing import Any
 import httpx2
 import pytest
 
-from field.test_exports import ATTACKS, cells, no_formula
+from field.test_exports import FORMULA_PAYLOADS, is_safe_cell, split_cells
+from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.transactions import export
 from tapgate.transactions.export import COLUMNS
-from transactions.movements import move, processor, refund, submit
-from world import Bearer, World
+from transactions.builders import create_processor, submit_and_get_id, submit_command, submit_refund
 
 URL = "/api/v1/transactions"
 
 
 @pytest.fixture
-async def key(world: World) -> Bearer:
-    return await world.api_key("payments:read")
+async def key(world: Harness) -> BearerAuth:
+    return await world.create_api_key("payments:read")
 
 
-async def file(world: World, caller: Any, **filters: Any) -> httpx2.Response:
+async def get_csv(world: Harness, caller: Any, **filters: Any) -> httpx2.Response:
     answer = await world.client.get(f"{URL}/export", params=filters, auth=caller)
     assert answer.status_code == 200, answer.text
     return answer
 
 
-def rows(answer: httpx2.Response) -> list[dict[str, str]]:
+def parse_rows(answer: httpx2.Response) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.text, newline="")))
 
 
-def as_cells(record: dict[str, Any]) -> dict[str, str]:
+def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
     """What a record of the list is in the file."""
     flat = {column: record.get(column) for column in COLUMNS}
     for side in ("from", "to"):
@@ -43,22 +43,22 @@ def as_cells(record: dict[str, Any]) -> dict[str, str]:
     return {name: value or "" for name, value in flat.items()}
 
 
-async def test_the_file_says_what_the_list_says(world: World, key: Bearer) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    friend, card = await world.subscriber(), await world.card(payer["id"])
+async def test_the_file_says_what_the_list_says(world: Harness, key: BearerAuth) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    friend, card = await world.create_subscriber(), await world.create_card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
     request = ScopedIdempotencyKey("test", "order-1", b"")
-    paid = await move(
+    paid = await submit_and_get_id(
         world, chart.POS_PAYMENT, card, shop, "10", context=context, idempotency_key=request
     )
-    await refund(world, paid, shop, "5")
-    await submit(world, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
+    await submit_refund(world, paid, shop, "5")
+    await submit_command(world, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'TAP-NOBODYS', 'UNASSIGNED', now(), now())"""
     )
-    await submit(world, chart.POS_PAYMENT, "TAP-NOBODYS", shop, "10")
-    for caller in (key, await world.admin("F")):
+    await submit_command(world, chart.POS_PAYMENT, "TAP-NOBODYS", shop, "10")
+    for caller in (key, await world.create_admin("F")):
         for filters in (
             {},
             {"user_id": payer["id"]},
@@ -69,15 +69,17 @@ async def test_the_file_says_what_the_list_says(world: World, key: Bearer) -> No
             {"user_id": "sub_0000000000001"},
         ):
             listed = await world.client.get(URL, params=filters, auth=caller)
-            made = await file(world, caller, **filters)
-            assert rows(made) == [as_cells(record) for record in listed.json()["data"]], filters
+            made = await get_csv(world, caller, **filters)
+            assert parse_rows(made) == [to_csv_row(record) for record in listed.json()["data"]], (
+                filters
+            )
             assert made.text.splitlines()[0] == ",".join(COLUMNS)
-    assert "Aminata Kamara" in (await file(world, await world.admin("S"))).text
-    assert "Aminata Kamara" not in (await file(world, key)).text
+    assert "Aminata Kamara" in (await get_csv(world, await world.create_admin("S"))).text
+    assert "Aminata Kamara" not in (await get_csv(world, key)).text
 
 
-async def test_it_is_a_file_with_a_name(world: World, key: Bearer) -> None:
-    made = await file(world, key)
+async def test_it_is_a_file_with_a_name(world: Harness, key: BearerAuth) -> None:
+    made = await get_csv(world, key)
     assert made.headers["Content-Type"] == "text/csv; charset=utf-8"
     disposition = made.headers["Content-Disposition"]
     assert disposition.startswith('attachment; filename="transactions-20')
@@ -86,48 +88,52 @@ async def test_it_is_a_file_with_a_name(world: World, key: Bearer) -> None:
 
 
 async def test_files_go_on_where_the_one_before_ended(
-    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE_SIZE", 2)
-    subscriber = await world.subscriber()
+    subscriber = await world.create_subscriber()
     for _ in range(8):
-        await world.give(subscriber["id"], "1")
-    expected = [row["id"] for row in rows(await file(world, key, user_id=subscriber["id"]))]
+        await world.deposit(subscriber["id"], "1")
+    expected = [
+        row["id"] for row in parse_rows(await get_csv(world, key, user_id=subscriber["id"]))
+    ]
     assert len(expected) == 8
     for limit in (1, 2, 3, 4, 7, 8):
         seen: list[str] = []
         cursor: dict[str, str] = {"cursor": ids.encode("cur_", 2**63 - 1)}
         while cursor:
-            made = await file(world, key, user_id=subscriber["id"], limit=limit, **cursor)
-            assert len(rows(made)) <= limit
-            seen += [row["id"] for row in rows(made)]
+            made = await get_csv(world, key, user_id=subscriber["id"], limit=limit, **cursor)
+            assert len(parse_rows(made)) <= limit
+            seen += [row["id"] for row in parse_rows(made)]
             following = made.headers.get("X-Next-Cursor")
             cursor = {"cursor": following} if following else {}
-            await world.give(subscriber["id"], "1")  # newer than what is exported
+            await world.deposit(subscriber["id"], "1")  # newer than what is exported
         assert [id for id in seen if id in expected] == expected
         assert len(set(seen)) == len(seen)
 
 
-async def test_no_cell_is_a_formula(world: World, key: Bearer) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    await world.without_compliance_rules()
-    card = await world.card(payer["id"])
-    for number, text in enumerate(ATTACKS):
+async def test_no_cell_is_a_formula(world: Harness, key: BearerAuth) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    await world.disable_compliance_rules()
+    card = await world.create_card(payer["id"])
+    for number, text in enumerate(FORMULA_PAYLOADS):
         context = dict.fromkeys(("memo", "merchant_name", "transaction_ref", "terminal_id"), text)
         request = ScopedIdempotencyKey("test", f"{text}{number}", b"")
-        await move(
+        await submit_and_get_id(
             world, chart.POS_PAYMENT, card, shop, "1", context=context, idempotency_key=request
         )
-    made = await file(world, key, user_id=payer["id"], type="pos_payment")
-    assert len(rows(made)) == len(ATTACKS)
+    made = await get_csv(world, key, user_id=payer["id"], type="pos_payment")
+    assert len(parse_rows(made)) == len(FORMULA_PAYLOADS)
     for separator in (",", ";", "\t"):
-        assert all(no_formula(cell) for cell in cells(made.text, separator))
+        assert all(is_safe_cell(cell) for cell in split_cells(made.text, separator))
 
 
 @pytest.mark.parametrize(
     "filters",
     [{"limit": "0"}, {"limit": "50001"}, {"type": "gift"}, {"cursor": "x"}, {"user_id": "x"}],
 )
-async def test_bad_filters_are_refused(world: World, key: Bearer, filters: dict[str, str]) -> None:
+async def test_bad_filters_are_refused(
+    world: Harness, key: BearerAuth, filters: dict[str, str]
+) -> None:
     answer = await world.client.get(f"{URL}/export", params=filters, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

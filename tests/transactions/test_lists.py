@@ -9,45 +9,45 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.ledger import chart
-from transactions.movements import move, processor, submit
-from world import Bearer, World
+from transactions.builders import create_processor, submit_and_get_id, submit_command
 
 URL = "/api/v1/transactions"
 
 
-async def page(world: World, caller: Any, **filters: str) -> dict[str, Any]:
+async def get_page(world: Harness, caller: Any, **filters: str) -> dict[str, Any]:
     answer = await world.client.get(URL, params=filters, auth=caller)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def found(world: World, caller: Any, **filters: str) -> list[str]:
-    return [record["id"] for record in (await page(world, caller, **filters))["data"]]
+async def list_ids(world: Harness, caller: Any, **filters: str) -> list[str]:
+    return [record["id"] for record in (await get_page(world, caller, **filters))["data"]]
 
 
-async def refusal(world: World, caller: Any, url: str = URL, **filters: str) -> tuple[int, str]:
+async def get_error(world: Harness, caller: Any, url: str = URL, **filters: str) -> tuple[int, str]:
     answer = await world.client.get(url, params=filters, auth=caller)
     return answer.status_code, answer.json()["code"]
 
 
 @pytest.fixture
-async def key(world: World) -> Bearer:
-    return await world.api_key("payments:read")
+async def key(world: Harness) -> BearerAuth:
+    return await world.create_api_key("payments:read")
 
 
-async def test_filters_narrow_the_list(world: World, key: Bearer) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    friend = await world.subscriber()
-    card, other_card = await world.card(payer["id"]), await world.card(payer["id"])
-    friends_card = await world.card(friend["id"])
-    by_card = await move(world, chart.POS_PAYMENT, card, shop, "10")
-    by_other = await move(world, chart.POS_PAYMENT, other_card, shop, "10")
-    sent = await move(world, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
-    declined = await submit(world, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
+async def test_filters_narrow_the_list(world: Harness, key: BearerAuth) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    friend = await world.create_subscriber()
+    card, other_card = await world.create_card(payer["id"]), await world.create_card(payer["id"])
+    friends_card = await world.create_card(friend["id"])
+    by_card = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "10")
+    by_other = await submit_and_get_id(world, chart.POS_PAYMENT, other_card, shop, "10")
+    sent = await submit_and_get_id(world, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
+    declined = await submit_command(world, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
     assert declined.result is not None
     failed = ids.encode(ids.TRANSACTION, declined.result.transaction_id)
     for filters, expected in [
@@ -69,7 +69,7 @@ async def test_filters_narrow_the_list(world: World, key: Bearer) -> None:
         ({"user_id": "sub_0000000000001"}, []),
         ({"user_id": "prc_0000000000001", "card_serial": card}, []),
     ]:
-        records = await found(world, key, **filters)
+        records = await list_ids(world, key, **filters)
         assert [id for id in records if id in (failed, sent, by_other, by_card)] == expected
         if filters:
             assert len(records) == len(expected), filters
@@ -91,18 +91,18 @@ async def test_filters_narrow_the_list(world: World, key: Bearer) -> None:
     ],
 )
 async def test_bad_filter_values_are_refused(
-    world: World, key: Bearer, filters: Mapping[str, str]
+    world: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    assert await refusal(world, key, **filters) == (422, "VALIDATION_FAILED")
+    assert await get_error(world, key, **filters) == (422, "VALIDATION_FAILED")
 
 
 @pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "shop"}, {"card": "card"}])
 async def test_pages_show_everything_once_while_money_moves(
-    world: World, key: Bearer, filters: Mapping[str, str]
+    world: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = [await move(world, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = [await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
     names = {"payer": payer["id"], "shop": shop, "card": card}
     asked = {
         {"user": "user_id", "card": "card_serial"}[name]: names[value]
@@ -110,28 +110,28 @@ async def test_pages_show_everything_once_while_money_moves(
     }
     seen, cursor = [], {}
     while True:
-        answer = await page(world, key, limit="2", **asked, **cursor)
+        answer = await get_page(world, key, limit="2", **asked, **cursor)
         seen += [record["id"] for record in answer["data"]]
         assert answer["has_more"] == (answer["next_cursor"] is not None)
         if not answer["has_more"]:
             break
         cursor = {"cursor": answer["next_cursor"]}
-        await move(world, chart.POS_PAYMENT, card, shop, "1")
+        await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "1")
     assert [id for id in seen if id in paid] == paid[::-1]
     assert len(set(seen)) == len(seen)
 
 
-async def test_a_period_is_exact_to_the_millisecond(world: World, key: Bearer) -> None:
-    subscriber = await world.subscriber()
+async def test_a_period_is_exact_to_the_millisecond(world: Harness, key: BearerAuth) -> None:
+    subscriber = await world.create_subscriber()
     for _ in range(3):
-        await world.give(subscriber["id"], "1")
+        await world.deposit(subscriber["id"], "1")
         await asyncio.sleep(0.005)
-    records = (await page(world, key, user_id=subscriber["id"]))["data"]
+    records = (await get_page(world, key, user_id=subscriber["id"]))["data"]
     newest, middle, oldest = (record["created_at"] for record in records)
 
     async def within(**period: str) -> list[str]:
-        theirs = await found(world, key, user_id=subscriber["id"], **period)
-        assert await found(world, key, **period) == theirs
+        theirs = await list_ids(world, key, user_id=subscriber["id"], **period)
+        assert await list_ids(world, key, **period) == theirs
         return [record["created_at"] for record in records if record["id"] in theirs]
 
     assert await within(**{"from": middle}) == [newest, middle]
@@ -143,9 +143,9 @@ async def test_a_period_is_exact_to_the_millisecond(world: World, key: Bearer) -
     assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
 
 
-async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
-    subscriber = await world.subscriber(balance="1")
-    (record,) = (await page(world, key, user_id=subscriber["id"]))["data"]
+async def test_days_are_the_platforms(world: Harness, key: BearerAuth) -> None:
+    subscriber = await world.create_subscriber(balance="1")
+    (record,) = (await get_page(world, key, user_id=subscriber["id"]))["data"]
     moment = datetime.fromisoformat(record["created_at"])
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # a day apart, always
         settings = world.services.settings
@@ -154,4 +154,4 @@ async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
         for asked, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
             bound = asked.isoformat()
             period = {"from": bound, "to": bound}
-            assert await found(world, key, user_id=subscriber["id"], **period) == expected
+            assert await list_ids(world, key, user_id=subscriber["id"], **period) == expected

@@ -5,49 +5,53 @@ from typing import Any
 
 import httpx2
 
+from harness import WRONG_PIN, Harness
 from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.notifications.webhooks.event_data import build_event_data
 from tapgate.transactions import queries
 from tapgate.transactions.model import calculate_approval_code
-from transactions.movements import (
-    agent,
-    move,
-    partner,
-    processor,
-    refund,
+from transactions.builders import (
+    create_agent,
+    create_partner,
+    create_processor,
+    decide_review,
+    encode_transaction_id,
     set_kyc_level,
-    settle,
-    shown_id,
-    submit,
+    submit_and_get_id,
+    submit_command,
+    submit_refund,
 )
-from world import WRONG_PIN, World
 
 URL = "/api/v1/transactions"
 
 
-async def get(world: World, transaction_id: str, caller: Any = None) -> dict[str, Any]:
+async def get_transaction(
+    world: Harness, transaction_id: str, caller: Any = None
+) -> dict[str, Any]:
     answer = await world.client.get(
-        f"{URL}/{transaction_id}", auth=caller or await world.api_key("payments:read")
+        f"{URL}/{transaction_id}", auth=caller or await world.create_api_key("payments:read")
     )
     assert answer.status_code == 200, answer.text
     record: dict[str, Any] = answer.json()
     return record
 
 
-async def listed(world: World, caller: Any = None, **filters: str) -> list[dict[str, Any]]:
+async def list_transactions(
+    world: Harness, caller: Any = None, **filters: str
+) -> list[dict[str, Any]]:
     answer = await world.client.get(
-        URL, params=filters, auth=caller or await world.api_key("payments:read")
+        URL, params=filters, auth=caller or await world.create_api_key("payments:read")
     )
     assert answer.status_code == 200, answer.text
     records: list[dict[str, Any]] = answer.json()["data"]
     return records
 
 
-async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
+async def test_a_payment_has_every_field_of_the_interface(world: Harness) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
     context = {
         "terminal_id": "ter_0000000000001",
         "merchant_id": "M-1",
@@ -56,7 +60,7 @@ async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
         "metadata": {"order": "A-17"},
     }
     request = ScopedIdempotencyKey("test", "first", b"")
-    paid = await move(
+    paid = await submit_and_get_id(
         world,
         chart.POS_PAYMENT,
         card,
@@ -66,7 +70,7 @@ async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
         idempotency_key=request,
         channel="pos",
     )
-    record = await get(world, paid)
+    record = await get_transaction(world, paid)
     created_at = record.pop("created_at")
     assert record.pop("completed_at") == created_at
     assert record == {
@@ -98,26 +102,26 @@ async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
     }
 
 
-async def test_a_refund_names_what_it_gives_back(world: World) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    given_back = await get(world, await refund(world, paid, shop, "40"))
+async def test_a_refund_names_what_it_gives_back(world: Harness) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    given_back = await get_transaction(world, await submit_refund(world, paid, shop, "40"))
     assert given_back["original_transaction_id"] == paid
     assert (given_back["processor_id"], given_back["approval_code"]) == (shop, None)
     assert (given_back["from"]["id"], given_back["to"]["id"]) == (shop, payer["id"])
-    original = await get(world, paid)
+    original = await get_transaction(world, paid)
     assert (original["status"], original["refunded_amount"]) == ("partially_refunded", "40.00")
 
 
-async def test_admins_see_whole_names_and_why_it_was_declined(world: World) -> None:
-    sender, recipient = await world.subscriber(balance="10"), await world.subscriber()
-    outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
+async def test_admins_see_whole_names_and_why_it_was_declined(world: Harness) -> None:
+    sender, recipient = await world.create_subscriber(balance="10"), await world.create_subscriber()
+    outcome = await submit_command(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
     assert outcome.result is not None
-    declined = shown_id(outcome.result)
-    masked = {await world.api_key("payments:read"): False, world.service(): False}
-    for caller in (*masked, await world.admin("S")):
-        record = await get(world, declined, caller)
+    declined = encode_transaction_id(outcome.result)
+    masked = {await world.create_api_key("payments:read"): False, world.get_service_auth(): False}
+    for caller in (*masked, await world.create_admin("S")):
+        record = await get_transaction(world, declined, caller)
         assert (record["status"], record["failure_code"]) == ("failed", "INSUFFICIENT_FUNDS")
         assert record["completed_at"] is None
         if caller in masked:
@@ -128,21 +132,23 @@ async def test_admins_see_whole_names_and_why_it_was_declined(world: World) -> N
             assert record["failure_details"] == {"available": "10.00", "required": "101.50"}
 
 
-async def test_an_unlinked_card_has_no_payer(world: World) -> None:
-    shop, card = await processor(world), "TAP-UNLINKED"
+async def test_an_unlinked_card_has_no_payer(world: Harness) -> None:
+    shop, card = await create_processor(world), "TAP-UNLINKED"
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
         world.services.new_id(),
         card,
     )
-    outcome = await submit(world, chart.POS_PAYMENT, card, shop, "100")
+    outcome = await submit_command(world, chart.POS_PAYMENT, card, shop, "100")
     assert outcome.result is not None
-    record = await get(world, shown_id(outcome.result))
+    record = await get_transaction(world, encode_transaction_id(outcome.result))
     assert (record["from"], record["card_serial"]) == (None, card)
     assert (record["failure_code"], record["approval_code"]) == ("CARD_NOT_ACTIVE", None)
-    assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
-    owner = await world.subscriber()
+    assert [found["id"] for found in await list_transactions(world, card_serial=card)] == [
+        record["id"]
+    ]
+    owner = await world.create_subscriber()
     await world.services.database.execute(
         """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
            WHERE serial = $1""",
@@ -150,20 +156,22 @@ async def test_an_unlinked_card_has_no_payer(world: World) -> None:
         ids.decode(ids.SUBSCRIBER, owner["id"]),
         ids.decode(ids.ACCOUNT, owner["account_id"]),
     )
-    assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
+    assert [found["id"] for found in await list_transactions(world, card_serial=card)] == [
+        record["id"]
+    ]
 
 
-async def test_every_party_has_its_word(world: World) -> None:
-    subscriber, bank = await world.subscriber(), await partner(world)
-    seller, shop = await agent(world), await processor(world)
-    deposit = await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "500")
-    top_up = await move(world, chart.PARTNER_FUND, bank, subscriber["id"], "100")
-    funded = await move(world, chart.AGENT_FUND, "cash", seller, "500")
-    card = await world.card(subscriber["id"])
-    paid = await move(world, chart.ONLINE_PAYMENT, card, shop, "10")
+async def test_every_party_has_its_word(world: Harness) -> None:
+    subscriber, bank = await world.create_subscriber(), await create_partner(world)
+    seller, shop = await create_agent(world), await create_processor(world)
+    deposit = await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "500")
+    top_up = await submit_and_get_id(world, chart.PARTNER_FUND, bank, subscriber["id"], "100")
+    funded = await submit_and_get_id(world, chart.AGENT_FUND, "cash", seller, "500")
+    card = await world.create_card(subscriber["id"])
+    paid = await submit_and_get_id(world, chart.ONLINE_PAYMENT, card, shop, "10")
     words = {}
     for transaction in (deposit, top_up, funded, paid):
-        record = await get(world, transaction)
+        record = await get_transaction(world, transaction)
         words[transaction] = (record["from"]["type"], record["to"]["type"])
     assert words == {
         deposit: ("platform", "partner"),
@@ -171,58 +179,62 @@ async def test_every_party_has_its_word(world: World) -> None:
         funded: ("platform", "agent"),
         paid: ("subscriber", "processor"),
     }
-    platform = (await get(world, deposit))["from"]
+    platform = (await get_transaction(world, deposit))["from"]
     assert platform["id"].startswith("acc_")
-    assert (await get(world, paid))["approval_code"] is not None
+    assert (await get_transaction(world, paid))["approval_code"] is not None
 
 
-async def test_one_users_list_says_which_way_and_what_was_left(world: World) -> None:
-    sender = await world.subscriber(balance="1000")
-    recipient = await world.subscriber(balance="50")
-    sent = await move(
-        world, chart.TRANSFER_P2P, sender["id"], await world.card(recipient["id"]), "100"
+async def test_one_users_list_says_which_way_and_what_was_left(world: Harness) -> None:
+    sender = await world.create_subscriber(balance="1000")
+    recipient = await world.create_subscriber(balance="50")
+    sent = await submit_and_get_id(
+        world, chart.TRANSFER_P2P, sender["id"], await world.create_card(recipient["id"]), "100"
     )
-    newest = (await listed(world, user_id=sender["id"]))[0]
+    newest = (await list_transactions(world, user_id=sender["id"]))[0]
     assert (newest["id"], newest["direction"], newest["balance_after"]) == (sent, "debit", "898.50")
-    newest, oldest = await listed(world, user_id=recipient["id"])
+    newest, oldest = await list_transactions(world, user_id=recipient["id"])
     assert (newest["id"], newest["direction"], newest["balance_after"]) == (
         sent,
         "credit",
         "150.00",
     )
     assert (oldest["direction"], oldest["balance_after"]) == ("credit", "50.00")
-    declined = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000")
+    declined = await submit_command(
+        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000"
+    )
     assert declined.result is not None
-    newest = (await listed(world, user_id=sender["id"]))[0]
-    assert (newest["id"], newest["direction"]) == (shown_id(declined.result), "debit")
+    newest = (await list_transactions(world, user_id=sender["id"]))[0]
+    assert (newest["id"], newest["direction"]) == (encode_transaction_id(declined.result), "debit")
     assert newest["balance_after"] is None
 
 
-async def test_a_held_transaction_has_left_no_balance_yet(world: World) -> None:
-    sender, recipient = await world.subscriber(), await world.subscriber()
+async def test_a_held_transaction_has_left_no_balance_yet(world: Harness) -> None:
+    sender, recipient = await world.create_subscriber(), await world.create_subscriber()
     for one in (sender, recipient):
         await set_kyc_level(world, one["id"], 3)
-    await world.give(sender["id"], "900000")
-    held = await move(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
-    newest = (await listed(world, user_id=sender["id"]))[0]
+    await world.deposit(sender["id"], "900000")
+    held = await submit_and_get_id(
+        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000"
+    )
+    newest = (await list_transactions(world, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("under_review", None)
     assert newest["completed_at"] is None
-    await settle(world, held, release=True)
-    newest = (await listed(world, user_id=sender["id"]))[0]
+    await decide_review(world, held, release=True)
+    newest = (await list_transactions(world, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
     assert newest["completed_at"] > newest["created_at"]
 
 
-async def test_a_payment_under_review_is_not_approved(world: World) -> None:
-    payer, shop = await world.subscriber(), await processor(world)
+async def test_a_payment_under_review_is_not_approved(world: Harness) -> None:
+    payer, shop = await world.create_subscriber(), await create_processor(world)
     await set_kyc_level(world, payer["id"], 3)
-    await world.give(payer["id"], "900000")
-    card = await world.card(payer["id"])
-    held = await move(world, chart.POS_PAYMENT, card, shop, "600000")
-    record = await get(world, held)
+    await world.deposit(payer["id"], "900000")
+    card = await world.create_card(payer["id"])
+    held = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "600000")
+    record = await get_transaction(world, held)
     assert (record["status"], record["approval_code"]) == ("under_review", None)
-    await settle(world, held, release=True)
-    record = await get(world, held)
+    await decide_review(world, held, release=True)
+    record = await get_transaction(world, held)
     assert record["approval_code"] == calculate_approval_code(
         ids.decode(ids.TRANSACTION, held) or 0
     )
@@ -234,16 +246,16 @@ async def test_a_payment_under_review_is_not_approved(world: World) -> None:
 
 
 async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once(
-    world: World,
+    world: Harness,
 ) -> None:
-    seller, subscriber = await agent(world), await world.subscriber()
+    seller, subscriber = await create_agent(world), await world.create_subscriber()
     number = ids.decode(ids.AGENT, seller) or 0
-    await move(world, chart.AGENT_FUND, "cash", seller, "500")
-    cash_in = await move(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
-    paid_out = await move(
+    await submit_and_get_id(world, chart.AGENT_FUND, "cash", seller, "500")
+    cash_in = await submit_and_get_id(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
+    paid_out = await submit_and_get_id(
         world, chart.COMMISSION_PAYOUT, commands.commission_party(number), seller, "1"
     )
-    records = await listed(world, user_id=seller)
+    records = await list_transactions(world, user_id=seller)
     assert [(record["id"], record["direction"], record["balance_after"]) for record in records] == [
         (paid_out, "credit", "401.00"),
         (cash_in, "debit", "400.00"),
@@ -252,19 +264,19 @@ async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once
     assert records[0]["from"]["id"] == records[0]["to"]["id"] == seller
 
 
-async def test_a_processors_history_is_masked_for_every_caller(world: World) -> None:
-    payer, shop = await world.subscriber(balance="1000"), await processor(world)
-    card = await world.card(payer["id"])
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
-    await submit(world, chart.POS_PAYMENT, card, shop, "5000")
+async def test_a_processors_history_is_masked_for_every_caller(world: Harness) -> None:
+    payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
+    card = await world.create_card(payer["id"])
+    paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
+    await submit_command(world, chart.POS_PAYMENT, card, shop, "5000")
     url = f"/api/v1/processors/{shop}/transactions"
-    for caller in (await world.admin("A"), await world.api_key("payments:read")):
+    for caller in (await world.create_admin("A"), await world.create_api_key("payments:read")):
         failed, done = (await world.client.get(url, auth=caller)).json()["data"]
         assert failed["failure_code"] == "INSUFFICIENT_FUNDS"
         assert "failure_details" not in failed
         assert (done["id"], done["from"]["name"]) == (paid, "Aminata K.")
         assert (done["direction"], done["balance_after"]) == ("credit", "99.00")
-    admin, stranger = await world.admin("F"), await world.subscriber()
+    admin, stranger = await world.create_admin("F"), await world.create_subscriber()
 
     async def found(**filters: str) -> list[str]:
         answer = await world.client.get(url, params=filters, auth=admin)
@@ -277,20 +289,23 @@ async def test_a_processors_history_is_masked_for_every_caller(world: World) -> 
     assert await found(card_serial="TAP-NOBODY") == []
 
 
-async def test_unknown_ids_are_not_found(client: httpx2.AsyncClient, world: World) -> None:
-    key = await world.api_key("payments:read")
+async def test_unknown_ids_are_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+    key = await world.create_api_key("payments:read")
     for missing in ("txn_0000000000001", "sub_0000000000001", "x"):
         answer = await client.get(f"{URL}/{missing}", auth=key)
         assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
-    subscriber = await world.subscriber()
+    subscriber = await world.create_subscriber()
     for missing in ("prc_0000000000001", subscriber["id"], "prc_", "x"):
         answer = await client.get(f"/api/v1/processors/{missing}/transactions", auth=key)
         assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
 
 
-async def test_third_parties_are_told_masked_names(world: World) -> None:
-    sender, recipient = await world.subscriber(balance="500"), await world.subscriber()
-    sent = await move(
+async def test_third_parties_are_told_masked_names(world: Harness) -> None:
+    sender, recipient = (
+        await world.create_subscriber(balance="500"),
+        await world.create_subscriber(),
+    )
+    sent = await submit_and_get_id(
         world,
         chart.TRANSFER_P2P,
         sender["id"],
@@ -303,11 +318,16 @@ async def test_third_parties_are_told_masked_names(world: World) -> None:
     assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
 
 
-async def test_a_wrong_pin_leaves_no_record(world: World) -> None:
-    sender, recipient = await world.subscriber(balance="500"), await world.subscriber()
-    before = await listed(world, user_id=sender["id"])
-    await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1", payer_pin=WRONG_PIN)
-    assert await listed(world, user_id=sender["id"]) == before
+async def test_a_wrong_pin_leaves_no_record(world: Harness) -> None:
+    sender, recipient = (
+        await world.create_subscriber(balance="500"),
+        await world.create_subscriber(),
+    )
+    before = await list_transactions(world, user_id=sender["id"])
+    await submit_command(
+        world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1", payer_pin=WRONG_PIN
+    )
+    assert await list_transactions(world, user_id=sender["id"]) == before
 
 
 def test_approval_codes_of_neighbours_differ() -> None:

@@ -9,11 +9,11 @@ _TEXT = re.compile(rb"/(F[0-9]+\+[0-9]+) [0-9.]+ Tf [0-9.]+ TL \(((?:\\.|[^\\)])
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
-def pages(pdf: bytes) -> list[list[str]]:
+def extract_pages(pdf: bytes) -> list[list[str]]:
     """What is written on each page, in the order in which it was written."""
     objects = {int(number): content for number, content in _OBJECT.findall(pdf)}
     fonts = {
-        match[1]: _letters(_stream(objects[int(match[2])]))
+        match[1]: _parse_character_map(_decode_stream(objects[int(match[2])]))
         for content in objects.values()
         if (match := re.search(rb"/Name /(F\S+) .*?/ToUnicode (\d+) 0 R", content, re.DOTALL))
     }
@@ -22,12 +22,12 @@ def pages(pdf: bytes) -> list[list[str]]:
     for number in re.findall(rb"(\d+) 0 R", kids):
         contents = re.search(rb"/Contents (\d+) 0 R", objects[int(number)])
         assert contents is not None
-        drawn = _stream(objects[int(contents[1])])
-        found.append([_decoded(text, fonts[font]) for font, text in _TEXT.findall(drawn)])
+        drawn = _decode_stream(objects[int(contents[1])])
+        found.append([_decode_text(text, fonts[font]) for font, text in _TEXT.findall(drawn)])
     return found
 
 
-def _stream(content: bytes) -> bytes:
+def _decode_stream(content: bytes) -> bytes:
     found = re.search(rb"stream\n(.*?)endstream", content, re.DOTALL)
     assert found is not None
     data = found[1]
@@ -36,12 +36,12 @@ def _stream(content: bytes) -> bytes:
     return zlib.decompress(data)
 
 
-def _letters(mapping: bytes) -> dict[int, str]:
+def _parse_character_map(mapping: bytes) -> dict[int, str]:
     pairs = re.findall(rb"<([0-9A-F]{2})> <([0-9A-F]{4})>", mapping)
     return {int(code, 16): chr(int(letter, 16)) for code, letter in pairs}
 
 
-def _decoded(text: bytes, letters: dict[int, str]) -> str:
+def _decode_text(text: bytes, letters: dict[int, str]) -> str:
     plain = _ESCAPE.sub(
         lambda match: bytes([int(match[1], 8)]) if match[1].isdigit() else match[1], text
     )

@@ -7,17 +7,17 @@ from unittest.mock import AsyncMock
 import httpx2
 import pytest
 
+from harness import PIN, Harness
 from tapgate.errors import unavailable
 from tapgate.transactions import submit
-from world import PIN, World
 
-P2P = "/api/v1/wallet/transfer-p2p"
+P2P_URL = "/api/v1/wallet/transfer-p2p"
 
 
-async def _order(world: World, **fields: Any) -> dict[str, Any]:
-    sender = await world.subscriber(balance="1000")
-    recipient = await world.subscriber(first_name="Mohamed", last_name="Sesay")
-    serial = await world.card(recipient["id"])
+async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
+    sender = await world.create_subscriber(balance="1000")
+    recipient = await world.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    serial = await world.create_card(recipient["id"])
     return {
         "sender_id": sender["id"],
         "recipient_card_serial": serial,
@@ -27,10 +27,10 @@ async def _order(world: World, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: World) -> None:
-    order = await _order(world)
-    key = await world.api_key("payments:write")
-    answer = await client.post(P2P, json=order, auth=key)
+async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: Harness) -> None:
+    order = await _build_request(world)
+    key = await world.create_api_key("payments:write")
+    answer = await client.post(P2P_URL, json=order, auth=key)
     assert answer.status_code == 200, answer.text
     receipt = answer.json()
     assert receipt.pop("transaction_id").startswith("txn_")
@@ -45,32 +45,37 @@ async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: World) ->
     }
 
 
-async def test_what_is_missing_includes_the_fee(client: httpx2.AsyncClient, world: World) -> None:
-    order = await _order(world, amount="999")
-    answer = await client.post(P2P, json=order, auth=await world.api_key("payments:write"))
+async def test_what_is_missing_includes_the_fee(client: httpx2.AsyncClient, world: Harness) -> None:
+    order = await _build_request(world, amount="999")
+    answer = await client.post(
+        P2P_URL, json=order, auth=await world.create_api_key("payments:write")
+    )
     assert (answer.status_code, answer.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
     assert answer.json()["details"] == {"available": 1000.0, "required": 1013.99}
 
 
-async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world: World) -> None:
-    order, key = await _order(world), await world.api_key("payments:write")
+async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world: Harness) -> None:
+    order, key = await _build_request(world), await world.create_api_key("payments:write")
     name = str(uuid.uuid4())
-    first = await client.post(P2P, json=order, auth=key, headers={"Idempotency-Key": name})
-    again = await client.post(P2P, json=order | {"request_id": name, "amount": "100"}, auth=key)
+    first = await client.post(P2P_URL, json=order, auth=key, headers={"Idempotency-Key": name})
+    again = await client.post(P2P_URL, json=order | {"request_id": name, "amount": "100"}, auth=key)
     assert "Idempotent-Replayed" not in first.headers
     assert again.headers["Idempotent-Replayed"] == "true"
     assert again.json() == first.json()
     both = await client.post(
-        P2P, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
+        P2P_URL, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_a_restricted_recipient_is_not_named(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    recipient, sender = await world.restricted_subscriber(), await world.subscriber(balance="1000")
-    card = await world.card(recipient["id"])
+    recipient, sender = (
+        await world.create_restricted_subscriber(),
+        await world.create_subscriber(balance="1000"),
+    )
+    card = await world.create_card(recipient["id"])
     order = {
         "sender_id": sender["id"],
         "recipient_card_serial": card,
@@ -78,50 +83,50 @@ async def test_a_restricted_recipient_is_not_named(
         "pin": PIN,
         "request_id": "hidden",
     }
-    for caller in (await world.api_key("payments:write"), await world.admin("F")):
+    for caller in (await world.create_api_key("payments:write"), await world.create_admin("F")):
         for _ in ("first", "replay"):
-            receipt = (await client.post(P2P, json=order, auth=caller)).json()
+            receipt = (await client.post(P2P_URL, json=order, auth=caller)).json()
             assert receipt["recipient"] == {"name": None, "card_serial": card}
             assert receipt["sender_new_balance"].endswith(" SLE")
-    receipt = (await client.post(P2P, json=order, auth=world.service())).json()
+    receipt = (await client.post(P2P_URL, json=order, auth=world.get_service_auth())).json()
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
 async def test_nothing_is_paid_when_the_payee_cannot_be_checked(
-    client: httpx2.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
-    order = await _order(world, request_id="check fails")
-    key = await world.api_key("payments:write")
+    order = await _build_request(world, request_id="check fails")
+    key = await world.create_api_key("payments:write")
     with monkeypatch.context() as patch:
         patch.setattr(submit, "find_hidden_subjects", lost)
         patch.setattr(submit, "is_hidden", lost)
-        answer = await client.post(P2P, json=order, auth=key)
+        answer = await client.post(P2P_URL, json=order, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     lost.assert_awaited_once()
-    retry = await client.post(P2P, json=order, auth=key)
+    retry = await client.post(P2P_URL, json=order, auth=key)
     assert "Idempotent-Replayed" not in retry.headers
     assert retry.json()["sender_new_balance"] == "898.50 SLE"
     assert retry.json()["recipient"]["name"] == "Mohamed S."
 
 
 async def test_how_much_a_restricted_recipient_has_is_not_told(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    recipient = await world.restricted_subscriber(balance="499950")
-    sender = await world.subscriber(balance="1000")
+    recipient = await world.create_restricted_subscriber(balance="499950")
+    sender = await world.create_subscriber(balance="1000")
     order = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.card(recipient["id"]),
+        "recipient_card_serial": await world.create_card(recipient["id"]),
         "amount": "100",
         "pin": PIN,
         "request_id": "too much",
     }
     untold = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
-    for caller in (await world.api_key("payments:write"), await world.admin("F")):
+    for caller in (await world.create_api_key("payments:write"), await world.create_admin("F")):
         for _ in ("now", "again"):
-            answer = await client.post(P2P, json=order, auth=caller)
+            answer = await client.post(P2P_URL, json=order, auth=caller)
             assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
             assert answer.json()["details"] == untold
-    told = await client.post(P2P, json=order, auth=world.service())
+    told = await client.post(P2P_URL, json=order, auth=world.get_service_auth())
     assert told.json()["details"] == untold | {"used": "499950.00"}

@@ -5,14 +5,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from world import PIN, World
+from harness import PIN, Harness
 
-QUOTE = "/api/v1/wallet/quote"
+QUOTE_URL = "/api/v1/wallet/quote"
 
 
-async def _quote(client: httpx2.AsyncClient, world: World, **question: Any) -> httpx2.Response:
-    key = await world.api_key("payments:write", "balance:read")
-    return await client.post(QUOTE, json=question, auth=key)
+async def _get_quote(
+    client: httpx2.AsyncClient, world: Harness, **question: Any
+) -> httpx2.Response:
+    key = await world.create_api_key("payments:write", "balance:read")
+    return await client.post(QUOTE_URL, json=question, auth=key)
 
 
 @pytest.mark.parametrize(
@@ -28,22 +30,28 @@ async def _quote(client: httpx2.AsyncClient, world: World, **question: Any) -> h
     ],
 )
 async def test_the_fee_of_each_kind(
-    client: httpx2.AsyncClient, world: World, kind: str, amount: str, fee: str, total: str
+    client: httpx2.AsyncClient, world: Harness, kind: str, amount: str, fee: str, total: str
 ) -> None:
-    answer = await _quote(client, world, type=kind, amount=amount)
+    answer = await _get_quote(client, world, type=kind, amount=amount)
     assert answer.status_code == 200, answer.text
     quote = answer.json()
     assert (quote["fee_amount"], quote["total"]) == (fee, total)
     assert (quote["allowed"], quote["reasons"], quote["currency"]) == (True, [], "SLE")
 
 
-async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: World) -> None:
-    sender = await world.subscriber(balance="1000")
-    fine = await _quote(client, world, type="transfer_p2p", amount="900", sender_id=sender["id"])
+async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: Harness) -> None:
+    sender = await world.create_subscriber(balance="1000")
+    fine = await _get_quote(
+        client, world, type="transfer_p2p", amount="900", sender_id=sender["id"]
+    )
     assert (fine.json()["allowed"], fine.json()["reasons"]) == (True, [])
-    short = await _quote(client, world, type="transfer_p2p", amount="990", sender_id=sender["id"])
+    short = await _get_quote(
+        client, world, type="transfer_p2p", amount="990", sender_id=sender["id"]
+    )
     assert short.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
-    much = await _quote(client, world, type="transfer_p2p", amount="200000", sender_id=sender["id"])
+    much = await _get_quote(
+        client, world, type="transfer_p2p", amount="200000", sender_id=sender["id"]
+    )
     assert much.json()["allowed"] is False
     assert much.json()["reasons"] == [
         "TRANSACTION_LIMIT_EXCEEDED",
@@ -53,10 +61,13 @@ async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: W
 
 
 async def test_a_key_without_balance_read_learns_nothing_about_funds(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    key = await world.api_key("payments:write")
-    rich, poor = await world.subscriber(balance="499999"), await world.subscriber(balance="0.01")
+    key = await world.create_api_key("payments:write")
+    rich, poor = (
+        await world.create_subscriber(balance="499999"),
+        await world.create_subscriber(balance="0.01"),
+    )
 
     async def answers(type: str, *amounts: str) -> list[Any]:
         """The answers about the rich subscriber, which must equal those about the poor one."""
@@ -64,7 +75,7 @@ async def test_a_key_without_balance_read_learns_nothing_about_funds(
         for amount in amounts:
             for one, quotes in zip((rich, poor), found, strict=True):
                 question = {"type": type, "amount": amount, "sender_id": one["id"]}
-                quotes.append((await client.post(QUOTE, json=question, auth=key)).json())
+                quotes.append((await client.post(QUOTE_URL, json=question, auth=key)).json())
         assert found[0] == found[1]
         return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
 
@@ -77,36 +88,41 @@ async def test_a_key_without_balance_read_learns_nothing_about_funds(
 
 @pytest.mark.parametrize("caller", ["key", "admin", "service"])
 async def test_funds_are_named_to_callers_who_may_read_balances(
-    client: httpx2.AsyncClient, world: World, caller: str
+    client: httpx2.AsyncClient, world: Harness, caller: str
 ) -> None:
     auth = {
-        "key": await world.api_key("payments:write", "balance:read"),
-        "admin": await world.admin("F"),
-        "service": world.service(),
+        "key": await world.create_api_key("payments:write", "balance:read"),
+        "admin": await world.create_admin("F"),
+        "service": world.get_service_auth(),
     }[caller]
-    sender = await world.subscriber(balance="1")
+    sender = await world.create_subscriber(balance="1")
     for type, amount, reason in (
         ("transfer_p2p", "2", "INSUFFICIENT_FUNDS"),
         ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
     ):
         question = {"type": type, "amount": amount, "sender_id": sender["id"]}
-        quote = (await client.post(QUOTE, json=question, auth=auth)).json()
+        quote = (await client.post(QUOTE_URL, json=question, auth=auth)).json()
         assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
-async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: World) -> None:
-    sender, recipient = await world.subscriber(balance="1000"), await world.subscriber()
+async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: Harness) -> None:
+    sender, recipient = (
+        await world.create_subscriber(balance="1000"),
+        await world.create_subscriber(),
+    )
     quote = (
-        await _quote(client, world, type="transfer_p2p", amount="333.33", sender_id=sender["id"])
+        await _get_quote(
+            client, world, type="transfer_p2p", amount="333.33", sender_id=sender["id"]
+        )
     ).json()
     order = {
         "sender_id": sender["id"],
-        "recipient_card_serial": await world.card(recipient["id"]),
+        "recipient_card_serial": await world.create_card(recipient["id"]),
         "amount": "333.33",
         "pin": PIN,
     }
     paid = await client.post(
-        "/api/v1/wallet/transfer-p2p", json=order, auth=await world.api_key("payments:write")
+        "/api/v1/wallet/transfer-p2p", json=order, auth=await world.create_api_key("payments:write")
     )
     assert paid.json()["fee_amount"] == f"{quote['fee_amount']} SLE"
     assert paid.json()["sender_new_balance"] == "661.67 SLE"
@@ -114,16 +130,18 @@ async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: Worl
 
 
 async def test_who_is_not_there_or_closed_to_the_caller(
-    client: httpx2.AsyncClient, world: World
+    client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    restricted = await world.restricted_subscriber()
-    nobody = await _quote(client, world, type="transfer", amount="1", sender_id="sub_x")
+    restricted = await world.create_restricted_subscriber()
+    nobody = await _get_quote(client, world, type="transfer", amount="1", sender_id="sub_x")
     assert (nobody.status_code, nobody.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
-    closed = await _quote(client, world, type="transfer", amount="1", sender_id=restricted["id"])
+    closed = await _get_quote(
+        client, world, type="transfer", amount="1", sender_id=restricted["id"]
+    )
     assert (closed.status_code, closed.json()["code"]) == (403, "OTP_REQUIRED")
     served = await client.post(
-        QUOTE,
+        QUOTE_URL,
         json={"type": "transfer", "amount": "1", "sender_id": restricted["id"]},
-        auth=world.service(),
+        auth=world.get_service_auth(),
     )
     assert served.json()["reasons"] == ["INSUFFICIENT_FUNDS"]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import BearerAuth, Harness
 from tapgate import ids
 from tapgate.edge.csv_files import escape_formulas
 from tapgate.ledger import chart
@@ -22,21 +23,20 @@ from tapgate.wallets.statements.typesetting import (
     replace_missing_glyphs,
     truncate_to_width,
 )
-from transactions.movements import move
-from wallets.pdf_text import pages
-from wallets.test_statements import URL, request, statement
-from world import Bearer, World
+from transactions.builders import submit_and_get_id
+from wallets.pdf_text import extract_pages
+from wallets.test_statements import URL, build_request, get_statement
 
-MANY = 10_000
+LINE_COUNT = 10_000
 COLUMNS = "date transaction_id type description debit credit balance".split()
 
 
 @pytest.fixture
-async def key(world: World) -> Bearer:
-    return await world.api_key("payments:read")
+async def key(world: Harness) -> BearerAuth:
+    return await world.create_api_key("payments:read")
 
 
-def sample(count: int, **fields: Any) -> Statement:
+def build_statement(count: int, **fields: Any) -> Statement:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     movements = [
         Movement(
@@ -66,7 +66,7 @@ def sample(count: int, **fields: Any) -> Statement:
     return Statement(**{**values, **fields})
 
 
-async def fetched(world: World, answer: dict[str, Any]) -> Any:
+async def fetch_statement(world: Harness, answer: dict[str, Any]) -> Any:
     """By the link alone, as somebody who got it in a message does."""
     base = world.services.settings.public_url
     assert answer["statement_url"].startswith(f"{base}/api/v1/statements/")
@@ -75,16 +75,16 @@ async def fetched(world: World, answer: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
 async def test_a_file_is_fetched_by_its_link_for_a_day(
-    world: World, key: Bearer, format: str
+    world: Harness, key: BearerAuth, format: str
 ) -> None:
-    holder = await world.subscriber(balance="1000")
-    answer = await statement(world, key, holder, format=format)
+    holder = await world.create_subscriber(balance="1000")
+    answer = await get_statement(world, key, holder, format=format)
     assert "entries" not in answer
     lifetime = datetime.fromisoformat(answer["expires_at"]) - datetime.fromisoformat(
         answer["generated_at"]
     )
     assert lifetime == timedelta(hours=24)
-    file = await fetched(world, answer)
+    file = await fetch_statement(world, answer)
     assert file.status_code == 200
     assert file.headers["Content-Type"].startswith(
         {"csv": "text/csv", "pdf": "application/pdf"}[format]
@@ -93,23 +93,25 @@ async def test_a_file_is_fetched_by_its_link_for_a_day(
     name = f"statement-{period['from']}-{period['to']}.{format}"
     assert file.headers["Content-Disposition"] == f'attachment; filename="{name}"'
     assert file.headers["Cache-Control"] == "no-store"
-    await world.give(holder["id"], "5")
-    assert (await fetched(world, answer)).content == file.content
-    world.forward(hours=23, minutes=59)
-    assert (await fetched(world, answer)).content == file.content
-    world.forward(minutes=2)
-    gone = await fetched(world, answer)
+    await world.deposit(holder["id"], "5")
+    assert (await fetch_statement(world, answer)).content == file.content
+    world.advance_clock(hours=23, minutes=59)
+    assert (await fetch_statement(world, answer)).content == file.content
+    world.advance_clock(minutes=2)
+    gone = await fetch_statement(world, answer)
     assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
     await queries.remove_expired(world.services.database, world.services.clock())
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def restrict(world: World, holder: dict[str, Any], *, restricted: bool = True) -> None:
-    admin = await world.admin("C")
+async def set_restricted(
+    world: Harness, holder: dict[str, Any], *, restricted: bool = True
+) -> None:
+    admin = await world.create_admin("C")
     url = f"/api/v1/subscribers/{holder['id']}"
     if not restricted:
         await world.client.post(f"{url}/restricted-access", auth=admin)
-        code = await world.code_sent_to(holder["phone_number"])
+        code = await world.get_pending_code(holder["phone_number"])
         await world.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
     answer = await world.client.put(url, json={"restricted": restricted}, auth=admin)
     assert answer.status_code == 200, answer.text
@@ -117,50 +119,52 @@ async def restrict(world: World, holder: dict[str, Any], *, restricted: bool = T
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
 async def test_links_end_when_the_subscriber_becomes_restricted(
-    world: World, key: Bearer, format: str
+    world: Harness, key: BearerAuth, format: str
 ) -> None:
-    holder, other = await world.subscriber(balance="1000"), await world.subscriber()
-    answer = await statement(world, key, holder, format=format)
-    others = await statement(world, key, other, format=format)
-    await restrict(world, holder)
-    gone = await fetched(world, answer)
+    holder, other = await world.create_subscriber(balance="1000"), await world.create_subscriber()
+    answer = await get_statement(world, key, holder, format=format)
+    others = await get_statement(world, key, other, format=format)
+    await set_restricted(world, holder)
+    gone = await fetch_statement(world, answer)
     never = await world.client.get("/api/v1/statements/unknown")
     assert (gone.status_code, gone.json()) == (404, never.json())
-    assert (await fetched(world, others)).status_code == 200
+    assert (await fetch_statement(world, others)).status_code == 200
     # The subscriber asks for a statement in the chat: that link works.
-    later = await statement(world, world.service(), holder, format=format)
-    assert (await fetched(world, later)).status_code == 200
-    await restrict(world, holder, restricted=False)
-    assert (await fetched(world, answer)).status_code == 404
-    assert (await fetched(world, later)).status_code == 200
+    later = await get_statement(world, world.get_service_auth(), holder, format=format)
+    assert (await fetch_statement(world, later)).status_code == 200
+    await set_restricted(world, holder, restricted=False)
+    assert (await fetch_statement(world, answer)).status_code == 404
+    assert (await fetch_statement(world, later)).status_code == 200
 
 
-async def test_no_link_outlives_a_restriction_during_its_request(world: World, key: Bearer) -> None:
+async def test_no_link_outlives_a_restriction_during_its_request(
+    world: Harness, key: BearerAuth
+) -> None:
     """In parallel: each statement is refused, or its file is deleted by the restriction."""
-    holders = [await world.subscriber(balance="10") for _ in range(12)]
+    holders = [await world.create_subscriber(balance="10") for _ in range(12)]
     answers = await asyncio.gather(
         *(
             task
             for holder in holders
             for task in (
-                world.client.post(URL, json=request(world, holder, format="csv"), auth=key),
-                restrict(world, holder),
+                world.client.post(URL, json=build_request(world, holder, format="csv"), auth=key),
+                set_restricted(world, holder),
             )
         )
     )
     for answer in filter(None, answers):
         if answer.status_code == 200:
-            assert (await fetched(world, answer.json())).status_code == 404
+            assert (await fetch_statement(world, answer.json())).status_code == 404
         else:
             # SERVICE_UNAVAILABLE: the key has too many expensive reads on a slow machine.
             assert answer.json()["code"] in ("OTP_REQUIRED", "SERVICE_UNAVAILABLE")
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def test_parallel_files_of_one_subscriber_do_not_deadlock(world: World) -> None:
-    holder = await world.subscriber(balance="10")
-    body = request(world, holder, format="csv")
-    keys = [await world.api_key("payments:read") for _ in range(4)]
+async def test_parallel_files_of_one_subscriber_do_not_deadlock(world: Harness) -> None:
+    holder = await world.create_subscriber(balance="10")
+    body = build_request(world, holder, format="csv")
+    keys = [await world.create_api_key("payments:read") for _ in range(4)]
     issued = 0
     for _ in range(5):
         answers = await asyncio.gather(
@@ -175,31 +179,31 @@ async def test_parallel_files_of_one_subscriber_do_not_deadlock(world: World) ->
 
 
 async def test_a_subscriber_restricted_while_the_file_is_rendered_gets_no_link(
-    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    holder = await world.subscriber(balance="10")
+    holder = await world.create_subscriber(balance="10")
     render = operations.rendering_threads.run
 
     async def run(*arguments: Any) -> Any:
         content = await render(*arguments)
-        await restrict(world, holder)
+        await set_restricted(world, holder)
         return content
 
     monkeypatch.setattr(operations.rendering_threads, "run", run)
-    answer = await world.client.post(URL, json=request(world, holder, format="csv"), auth=key)
+    answer = await world.client.post(URL, json=build_request(world, holder, format="csv"), auth=key)
     assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
 async def test_expired_files_are_removed_some_at_a_time(
-    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that a long outage left over would take longer than a statement may."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
-    database, holder = world.services.database, await world.subscriber()
+    database, holder = world.services.database, await world.create_subscriber()
     for _ in range(3):
-        await statement(world, key, holder, format="csv")
-    world.forward(hours=25)
+        await get_statement(world, key, holder, format="csv")
+    world.advance_clock(hours=25)
     assert await queries.remove_expired(database, world.services.clock())
     assert await database.fetchval("SELECT count(*) FROM statements") == 1
     assert not await queries.remove_expired(database, world.services.clock())
@@ -207,20 +211,20 @@ async def test_expired_files_are_removed_some_at_a_time(
 
 
 async def test_a_file_says_what_was_answered_whatever_moves_later(
-    world: World, key: Bearer
+    world: Harness, key: BearerAuth
 ) -> None:
-    holder, friend = await world.subscriber(balance="1000"), await world.subscriber()
-    answer = await statement(world, key, holder, format="csv")
-    await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
-    rows = list(csv.DictReader(io.StringIO((await fetched(world, answer)).text)))
+    holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
+    answer = await get_statement(world, key, holder, format="csv")
+    await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    rows = list(csv.DictReader(io.StringIO((await fetch_statement(world, answer)).text)))
     assert [row["balance"] for row in rows] == [answer["closing_balance"]] == ["1000.00"]
 
 
 async def test_links_cannot_be_guessed_and_files_not_read_from_the_database(
-    world: World, key: Bearer
+    world: Harness, key: BearerAuth
 ) -> None:
-    holder = await world.subscriber(balance="1000")
-    answers = [await statement(world, key, holder, format="csv") for _ in range(2)]
+    holder = await world.create_subscriber(balance="1000")
+    answers = [await get_statement(world, key, holder, format="csv") for _ in range(2)]
     tokens = [answer["statement_url"].rpartition("/")[2] for answer in answers]
     assert len(set(tokens)) == 2
     assert min(map(len, tokens)) >= 43
@@ -233,55 +237,57 @@ async def test_links_cannot_be_guessed_and_files_not_read_from_the_database(
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_handing_out_a_file_is_in_the_audit_log(world: World, key: Bearer) -> None:
-    holder = await world.subscriber()
-    await statement(world, key, holder, format="pdf")
-    (entry,) = await world.audit(holder["id"], "subscriber.statement_issued")
+async def test_handing_out_a_file_is_in_the_audit_log(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_subscriber()
+    await get_statement(world, key, holder, format="pdf")
+    (entry,) = await world.list_audit_entries(holder["id"], "subscriber.statement_issued")
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
 
 
-async def test_the_three_forms_say_the_same(world: World, key: Bearer) -> None:
-    holder, friend = await world.subscriber(balance="1000"), await world.subscriber()
+async def test_the_three_forms_say_the_same(world: Harness, key: BearerAuth) -> None:
+    holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     context = {"memo": '=1+1, "quoted"\r\nand more'}
-    await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context)
-    entries = (await statement(world, key, holder))["entries"]
-    file = await fetched(world, await statement(world, key, holder, format="csv"))
+    await submit_and_get_id(
+        world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context
+    )
+    entries = (await get_statement(world, key, holder))["entries"]
+    file = await fetch_statement(world, await get_statement(world, key, holder, format="csv"))
     assert file.content.startswith(b",".join(name.encode() for name in COLUMNS) + b"\r\n")
     rows = list(csv.DictReader(io.StringIO(file.text, newline="")))
     for row in rows:
         row["debit"] = row["debit"] or "0.00"
         row["credit"] = row["credit"] or "0.00"
     assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
-    file = await fetched(world, await statement(world, key, holder, format="pdf"))
-    (page,) = pages(file.content)
+    file = await fetch_statement(world, await get_statement(world, key, holder, format="pdf"))
+    (page,) = extract_pages(file.content)
     for words in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
         assert words in page
     assert page[-1] == "Page 1 of 1"
 
 
-async def test_ten_thousand_entries(world: World, key: Bearer) -> None:
+async def test_ten_thousand_entries(world: Harness, key: BearerAuth) -> None:
     # What PostgreSQL believes of its tables is old: that they are empty.
     await world.services.database.execute("ANALYZE transactions, entries, accounts")
-    holder = await world.subscriber()
-    await _fill(world, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
-    answer = await statement(world, key, holder)
-    assert len(answer["entries"]) == MANY
+    holder = await world.create_subscriber()
+    await _insert_entries(world, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
+    answer = await get_statement(world, key, holder)
+    assert len(answer["entries"]) == LINE_COUNT
     assert answer["closing_balance"] == answer["entries"][-1]["balance"] == "10000.00"
-    answer = await statement(world, key, holder, format="csv")
-    rows = list(csv.DictReader(io.StringIO((await fetched(world, answer)).text)))
+    answer = await get_statement(world, key, holder, format="csv")
+    rows = list(csv.DictReader(io.StringIO((await fetch_statement(world, answer)).text)))
     assert [row["balance"] for row in (rows[0], rows[-1])] == ["1.00", "10000.00"]
-    assert len(rows) == MANY
+    assert len(rows) == LINE_COUNT
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = await statement(world, key, holder, format="pdf")
+    answer = await get_statement(world, key, holder, format="pdf")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    file = await fetched(world, answer)
-    drawn = pages(file.content)
+    file = await fetch_statement(world, answer)
+    drawn = extract_pages(file.content)
     assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
     assert "10,000.00" in drawn[-1]
     assert grown < 64 * 1024, "kibibytes more than before"
 
 
-async def _fill(world: World, account_id: int) -> None:
+async def _insert_entries(world: Harness, account_id: int) -> None:
     async with world.services.database.transaction() as tx:
         cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
         first = world.services.new_id()
@@ -294,7 +300,7 @@ async def _fill(world: World, account_id: int) -> None:
             cash,
             account_id,
             world.services.clock(),
-            MANY,
+            LINE_COUNT,
             timeout=60,
         )
         await tx.execute(
@@ -304,17 +310,17 @@ async def _fill(world: World, account_id: int) -> None:
             first,
             cash,
             account_id,
-            MANY,
+            LINE_COUNT,
             timeout=60,
         )
         await tx.execute(
-            "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, MANY * 100
+            "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, LINE_COUNT * 100
         )
 
 
 @pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> None:
-    drawn = pages(pdf_file.render(sample(count)))
+    drawn = extract_pages(pdf_file.render(build_statement(count)))
     assert len(drawn) == pdf_file.count_pages(count)
     for number, page in enumerate(drawn, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
@@ -325,16 +331,16 @@ def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> N
 
 
 def test_a_pdf_is_the_same_whenever_it_is_drawn() -> None:
-    assert pdf_file.render(sample(60)) == pdf_file.render(sample(60))
+    assert pdf_file.render(build_statement(60)) == pdf_file.render(build_statement(60))
 
 
 def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
     name = "Kɔngɛ Ŋalɛy Ọláṣẹ Ɓah Ɗan"
-    (page,) = pages(pdf_file.render(sample(0, holder_name=name)))
+    (page,) = extract_pages(pdf_file.render(build_statement(0, holder_name=name)))
     assert name in page
     assert replace_missing_glyphs("Ḿ日本\n😀é\u202e\0") == "Ḿ?? ?é "
     assert replace_missing_glyphs("\ufb01x ½") == "fix ½"
-    (page,) = pages(pdf_file.render(sample(0)))
+    (page,) = extract_pages(pdf_file.render(build_statement(0)))
     assert "+232*****456" in page
 
 
@@ -344,8 +350,8 @@ def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
     assert "\n" not in replace_missing_glyphs(text)
     shown = truncate_to_width(text, REGULAR, 8, width)
     assert shown == replace_missing_glyphs(text) or shown.endswith("…")
-    movement = sample(1).movements[0]._replace(memo=text, counterparty=text)
-    assert pdf_file.render(sample(0, movements=[movement], holder_name=text or "x"))
+    movement = build_statement(1).movements[0]._replace(memo=text, counterparty=text)
+    assert pdf_file.render(build_statement(0, movements=[movement], holder_name=text or "x"))
 
 
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
@@ -353,29 +359,29 @@ def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> 
     description = start + text
     assert not escape_formulas(description).startswith(("=", "+", "-", "@", "\t", "\r"))
     assert escape_formulas(description).replace("'", "") == description.replace("'", "")
-    movement = sample(1).movements[0]._replace(memo=description)
-    content = csv_file.render(sample(0, movements=[movement], opening_balance=-1000))
+    movement = build_statement(1).movements[0]._replace(memo=description)
+    content = csv_file.render(build_statement(0, movements=[movement], opening_balance=-1000))
     (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
     assert row["description"] == escape_formulas(movement.description)
     assert row["balance"] == "-8.50"  # a number stays one
 
 
-async def test_a_body_of_another_kind_is_refused(world: World, key: Bearer) -> None:
-    body = request(world, {"id": "sub_0000000000001"})
+async def test_a_body_of_another_kind_is_refused(world: Harness, key: BearerAuth) -> None:
+    body = build_request(world, {"id": "sub_0000000000001"})
     del body["to_date"]
     answer = await world.client.post(URL, json=body, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 async def test_the_files_of_a_subscriber_are_bounded_in_parallel_too(
-    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+    world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "MAX_FILES", 3)
-    holder, other = await world.subscriber(), await world.subscriber()
-    body = request(world, holder, format="csv")
+    holder, other = await world.create_subscriber(), await world.create_subscriber()
+    body = build_request(world, holder, format="csv")
     asked = [world.client.post(URL, json=body, auth=key) for _ in range(6)]
     answers = await asyncio.gather(*asked)
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 3
     assert {a.headers["retry-after"] for a in answers if a.status_code == 429} == {"600"}
-    body = request(world, other, format="csv")
+    body = build_request(world, other, format="csv")
     assert (await world.client.post(URL, json=body, auth=key)).status_code == 200

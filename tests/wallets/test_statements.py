@@ -7,53 +7,60 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from harness import PIN, WRONG_PIN, BearerAuth, Harness
 from tapgate.ledger import chart
-from transactions.movements import move, processor, refund, set_kyc_level, settle, submit
-from world import PIN, WRONG_PIN, Bearer, World
+from transactions.builders import (
+    create_processor,
+    decide_review,
+    set_kyc_level,
+    submit_and_get_id,
+    submit_command,
+    submit_refund,
+)
 
 URL = "/api/v1/wallet/account-statement"
 
 
-def today(world: World) -> str:
+def get_today(world: Harness) -> str:
     zone = world.services.settings.timezone
     return datetime.now(UTC).astimezone(zone).date().isoformat()
 
 
-def request(world: World, subscriber: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def build_request(world: Harness, subscriber: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {
         "subscriber_id": subscriber["id"],
-        "from_date": today(world),
-        "to_date": today(world),
+        "from_date": get_today(world),
+        "to_date": get_today(world),
         **fields,
     }
 
 
 @pytest.fixture
-async def key(world: World) -> Bearer:
-    return await world.api_key("payments:read")
+async def key(world: Harness) -> BearerAuth:
+    return await world.create_api_key("payments:read")
 
 
-async def statement(
-    world: World, key: Bearer, subscriber: dict[str, Any], **fields: Any
+async def get_statement(
+    world: Harness, key: BearerAuth, subscriber: dict[str, Any], **fields: Any
 ) -> dict[str, Any]:
-    answer = await world.client.post(URL, json=request(world, subscriber, **fields), auth=key)
+    answer = await world.client.post(URL, json=build_request(world, subscriber, **fields), auth=key)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def refusal(
-    world: World, key: Any, subscriber: dict[str, Any], **fields: Any
+async def get_error(
+    world: Harness, key: Any, subscriber: dict[str, Any], **fields: Any
 ) -> tuple[int, dict[str, Any]]:
-    answer = await world.client.post(URL, json=request(world, subscriber, **fields), auth=key)
+    answer = await world.client.post(URL, json=build_request(world, subscriber, **fields), auth=key)
     return answer.status_code, answer.json()
 
 
-async def test_it_says_what_the_interface_says(world: World, key: Bearer) -> None:
-    holder = await world.subscriber(balance="1000")
-    friend = await world.subscriber(first_name="Mohamed", last_name="Sesay")
-    shop = await processor(world)
-    sent = await move(
+async def test_it_says_what_the_interface_says(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_subscriber(balance="1000")
+    friend = await world.create_subscriber(first_name="Mohamed", last_name="Sesay")
+    shop = await create_processor(world)
+    sent = await submit_and_get_id(
         world,
         chart.TRANSFER_P2P,
         holder["id"],
@@ -61,24 +68,24 @@ async def test_it_says_what_the_interface_says(world: World, key: Bearer) -> Non
         "100",
         context={"memo": "School fees"},
     )
-    paid = await move(
+    paid = await submit_and_get_id(
         world,
         chart.POS_PAYMENT,
-        await world.card(holder["id"]),
+        await world.create_card(holder["id"]),
         shop,
         "50",
         context={"merchant_name": "Corner Shop"},
     )
-    await submit(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000")  # declined
-    given_back = await refund(world, paid, shop, "20")
-    found = await statement(world, key, holder)
+    await submit_command(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "5000")  # declined
+    given_back = await submit_refund(world, paid, shop, "20")
+    found = await get_statement(world, key, holder)
     assert found.pop("statement_id").startswith("stm_")
     assert found.pop("generated_at").endswith("Z")
     entries = found.pop("entries")
     assert found == {
         "subscriber": {"id": holder["id"], "name": "Aminata Kamara"},
         "currency": "SLE",
-        "period": {"from": today(world), "to": today(world)},
+        "period": {"from": get_today(world), "to": get_today(world)},
         "opening_balance": "0.00",
         "closing_balance": "868.50",
         "total_credits": "1020.00",
@@ -86,7 +93,7 @@ async def test_it_says_what_the_interface_says(world: World, key: Bearer) -> Non
         "transaction_count": 4,
     }
     for entry in entries:
-        assert entry.pop("date") == today(world)
+        assert entry.pop("date") == get_today(world)
     assert entries[0].pop("transaction_id").startswith("txn_")
     assert entries == [
         {
@@ -131,45 +138,47 @@ async def test_it_says_what_the_interface_says(world: World, key: Bearer) -> Non
     ]
 
 
-async def test_held_money_is_in_it_when_it_moves_not_before(world: World, key: Bearer) -> None:
-    holder, friend = await world.subscriber(), await world.subscriber()
+async def test_held_money_is_in_it_when_it_moves_not_before(
+    world: Harness, key: BearerAuth
+) -> None:
+    holder, friend = await world.create_subscriber(), await world.create_subscriber()
     for one in (holder, friend):
         await set_kyc_level(world, one["id"], 3)
-    await world.give(holder["id"], "900000")
-    held = await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
-    assert (await statement(world, key, friend))["entries"] == []
-    later = await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
-    found = await statement(world, key, holder)
+    await world.deposit(holder["id"], "900000")
+    held = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
+    assert (await get_statement(world, key, friend))["entries"] == []
+    later = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    found = await get_statement(world, key, holder)
     assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later]
-    await settle(world, held, release=True)
-    found = await statement(world, key, holder)
+    await decide_review(world, held, release=True)
+    found = await get_statement(world, key, holder)
     assert [entry["transaction_id"] for entry in found["entries"]][1:] == [later, later, held, held]
     assert found["closing_balance"] == "296898.50"
 
 
-async def test_a_rejected_review_leaves_no_trace(world: World, key: Bearer) -> None:
-    holder, friend = await world.subscriber(), await world.subscriber()
+async def test_a_rejected_review_leaves_no_trace(world: Harness, key: BearerAuth) -> None:
+    holder, friend = await world.create_subscriber(), await world.create_subscriber()
     for one in (holder, friend):
         await set_kyc_level(world, one["id"], 3)
-    await world.give(holder["id"], "900000")
-    held = await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
-    await settle(world, held, release=False)
-    found = await statement(world, key, holder)
+    await world.deposit(holder["id"], "900000")
+    held = await submit_and_get_id(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "600000")
+    await decide_review(world, held, release=False)
+    found = await get_statement(world, key, holder)
     assert (len(found["entries"]), found["closing_balance"]) == (1, "900000.00")
 
 
-async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
-    holder = await world.subscriber(balance="5")
+async def test_days_are_the_platforms(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_subscriber(balance="5")
     for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # a day apart, always
         world.services.settings = msgspec.structs.replace(
             world.services.settings, timezone=ZoneInfo(zone)
         )
-        day = date.fromisoformat(today(world))
-        found = await statement(world, key, holder)
+        day = date.fromisoformat(get_today(world))
+        found = await get_statement(world, key, holder)
         assert [entry["date"] for entry in found["entries"]] == [day.isoformat()]
         for step, opening in ((-1, "0.00"), (1, "5.00")):
             beside = (day + timedelta(days=step)).isoformat()
-            found = await statement(world, key, holder, from_date=beside, to_date=beside)
+            found = await get_statement(world, key, holder, from_date=beside, to_date=beside)
             assert (found["entries"], found["opening_balance"]) == ([], opening)
 
 
@@ -186,59 +195,63 @@ async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
     ],
 )
 async def test_what_cannot_be_drawn_up(
-    world: World, key: Bearer, fields: dict[str, Any], field: str
+    world: Harness, key: BearerAuth, fields: dict[str, Any], field: str
 ) -> None:
-    status, body = await refusal(world, key, {"id": "sub_0000000000001"}, **fields)
+    status, body = await get_error(world, key, {"id": "sub_0000000000001"}, **fields)
     assert (status, body["code"]) == (422, "VALIDATION_FAILED")
     assert list(body["details"]["fields"]) == [field]
 
 
-async def test_a_year_and_a_day_too_many(world: World, key: Bearer) -> None:
-    holder = await world.subscriber(balance="5")
+async def test_a_year_and_a_day_too_many(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_subscriber(balance="5")
     leap_year = {"from_date": "2024-01-01", "to_date": "2024-12-31"}
-    assert (await statement(world, key, holder, **leap_year))["transaction_count"] == 0
+    assert (await get_statement(world, key, holder, **leap_year))["transaction_count"] == 0
     far = {"from_date": "9998-01-01", "to_date": "9998-12-31"}
-    assert (await statement(world, key, holder, **far))["opening_balance"] == "5.00"
+    assert (await get_statement(world, key, holder, **far))["opening_balance"] == "5.00"
 
 
-async def test_nobody_has_no_statement(world: World, key: Bearer) -> None:
+async def test_nobody_has_no_statement(world: Harness, key: BearerAuth) -> None:
     for missing in ("sub_0000000000001", "acc_0000000000001", "x"):
-        status, body = await refusal(world, key, {"id": missing})
+        status, body = await get_error(world, key, {"id": missing})
         assert (status, body["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_a_pin_is_checked_when_given_and_counted(world: World, key: Bearer) -> None:
-    holder = await world.subscriber()
+async def test_a_pin_is_checked_when_given_and_counted(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_subscriber()
     for remaining in (2, 1):
-        status, body = await refusal(world, key, holder, pin=WRONG_PIN)
+        status, body = await get_error(world, key, holder, pin=WRONG_PIN)
         assert (status, body["code"]) == (400, "INVALID_PIN")
         assert body["details"] == {"attempts_remaining": remaining}
-    assert (await statement(world, key, holder, pin=PIN))["entries"] == []
+    assert (await get_statement(world, key, holder, pin=PIN))["entries"] == []
     for _ in range(3):
-        await refusal(world, key, holder, pin=WRONG_PIN)
-    status, body = await refusal(world, key, holder, pin=PIN)
+        await get_error(world, key, holder, pin=WRONG_PIN)
+    status, body = await get_error(world, key, holder, pin=PIN)
     assert (status, body["code"]) == (403, "ACCOUNT_LOCKED")
-    assert (await statement(world, key, holder))["entries"] == []
+    assert (await get_statement(world, key, holder))["entries"] == []
 
 
-async def test_a_closed_subscriber_has_a_statement_but_no_pin(world: World, key: Bearer) -> None:
-    holder = await world.subscriber()
+async def test_a_closed_subscriber_has_a_statement_but_no_pin(
+    world: Harness, key: BearerAuth
+) -> None:
+    holder = await world.create_subscriber()
     answer = await world.client.post(
         f"/api/v1/subscribers/{holder['id']}/close",
         json={"reason": "Moved away"},
-        auth=await world.admin("A"),
+        auth=await world.create_admin("A"),
     )
     assert answer.status_code == 200
-    assert (await statement(world, key, holder))["entries"] == []
-    status, body = await refusal(world, key, holder, pin=PIN)
+    assert (await get_statement(world, key, holder))["entries"] == []
+    status, body = await get_error(world, key, holder, pin=PIN)
     assert (status, body["code"]) == (409, "NOT_CLOSABLE")
 
 
-async def test_restricted_subscribers_are_closed(world: World, key: Bearer) -> None:
-    holder = await world.restricted_subscriber(balance="5")
-    for caller in (key, await world.admin("F")):
+async def test_restricted_subscribers_are_closed(world: Harness, key: BearerAuth) -> None:
+    holder = await world.create_restricted_subscriber(balance="5")
+    for caller in (key, await world.create_admin("F")):
         for format in ("json", "csv", "pdf"):
-            status, body = await refusal(world, caller, holder, format=format, pin=WRONG_PIN)
+            status, body = await get_error(world, caller, holder, format=format, pin=WRONG_PIN)
             assert (status, body["code"]) == (403, "OTP_REQUIRED")
-    answer = await world.client.post(URL, json=request(world, holder), auth=world.service())
+    answer = await world.client.post(
+        URL, json=build_request(world, holder), auth=world.get_service_auth()
+    )
     assert answer.json()["closing_balance"] == "5.00"

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from fuzz.callers import Caller
-from fuzz.values import Company, Values
+from fuzz.values import RequestSubjects, Values
 
 V1 = "/api/v1"
 
 
 @dataclass
-class Ready:
+class Prerequisites:
     """Set in any case, also where nothing of the name was generated."""
 
     path: Values = field(default_factory=dict)
@@ -21,11 +21,11 @@ class Ready:
     content: tuple[bytes, str] | None = None
 
 
-Recipe = Callable[[Company, Caller], Awaitable[Ready]]
+Recipe = Callable[[RequestSubjects, Caller], Awaitable[Prerequisites]]
 RECIPES: dict[str, Recipe] = {}
 
 
-def recipe(*names: str) -> Callable[[Recipe], Recipe]:
+def register_recipe(*names: str) -> Callable[[Recipe], Recipe]:
     def add(made: Recipe) -> Recipe:
         RECIPES.update(dict.fromkeys(names, made))
         return made

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 #: As documented, with every optional part of a text message.
-DOCUMENTED: dict[str, Any] = {
+DOCUMENTED_DELIVERY: dict[str, Any] = {
     "object": "whatsapp_business_account",
     "entry": [
         {
@@ -36,12 +36,12 @@ DOCUMENTED: dict[str, Any] = {
 }
 
 
-def message(kind: str, part: object, **others: object) -> dict[str, Any]:
+def build_message(kind: str, part: object, **others: object) -> dict[str, Any]:
     whole = {"from": "23276123456", "id": "wamid.1", "timestamp": "1749416383", "type": kind}
     return whole | {kind: part} | others
 
 
-def delivery(*messages: object, **value: object) -> bytes:
+def build_delivery(*messages: object, **value: object) -> bytes:
     return json.dumps(
         {"entry": [{"changes": [{"value": {"messages": list(messages)} | value}]}]}
     ).encode()

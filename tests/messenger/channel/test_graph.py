@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from messenger.fake_graph.business import NUMBER, TOKEN
-from messenger.set_clock import SetClock
+from messenger.fake_clock import FakeClock
+from messenger.fake_graph.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
 from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
 from tapgate.messenger.channel.render import render_payloads
 from tapgate.messenger.fake_graph.provider import PlannedFailure, Provider, UserMessage
@@ -20,18 +20,18 @@ from tapgate.messenger.fake_graph.server import serve
 from tapgate.messenger.model.replies import TextReply
 
 PHONE = "+23276123456"
-(HELLO,) = render_payloads(TextReply(text="Hello"), PHONE)
-PICTURE = b"\xff\xd8 a picture \xff\xd9"
+(HELLO_PAYLOADS,) = render_payloads(TextReply(text="Hello"), PHONE)
+IMAGE_BYTES = b"\xff\xd8 a picture \xff\xd9"
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-async def provider(clock: SetClock) -> Provider:
-    provider = Provider(access_token=TOKEN, phone_number_id=NUMBER, clock=clock)
+async def provider(clock: FakeClock) -> Provider:
+    provider = Provider(access_token=ACCESS_TOKEN, phone_number_id=PHONE_NUMBER_ID, clock=clock)
     await provider.send_user_message(PHONE[1:], UserMessage(text="hi"))
     return provider
 
@@ -44,20 +44,20 @@ async def url(provider: Provider) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def graph(url: str) -> AsyncIterator[GraphClient]:
-    async with GraphClient(url + "/v23.0/", TOKEN, NUMBER) as graph:
+    async with GraphClient(url + "/v23.0/", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         yield graph
 
 
-class Impostor:
+class FakeGraphServer:
     """A server that answers every request in one way, and keeps what it was sent."""
 
     def __init__(self) -> None:
         self.url = ""
-        self.answers: list[bytes] = []
+        self.responses: list[bytes] = []
         self.requests: list[str] = []
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
+    async def listen(self) -> AsyncIterator[None]:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
@@ -66,14 +66,14 @@ class Impostor:
             server.close()
             await server.wait_closed()
 
-    def answer(self, status: int, body: bytes = b"{}", *headers: str) -> None:
+    def enqueue_response(self, status: int, body: bytes = b"{}", *headers: str) -> None:
         lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *headers]
-        self.answers.append("\r\n".join(lines).encode() + b"\r\nConnection: close\r\n\r\n" + body)
+        self.responses.append("\r\n".join(lines).encode() + b"\r\nConnection: close\r\n\r\n" + body)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             self.requests.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            answer = self.answers.pop(0) if self.answers else b""
+            answer = self.responses.pop(0) if self.responses else b""
             writer.write(answer)
             await writer.drain()
         except ConnectionError:
@@ -83,48 +83,50 @@ class Impostor:
 
 
 @pytest.fixture
-async def impostor() -> AsyncIterator[Impostor]:
-    impostor = Impostor()
-    async with impostor.listening():
+async def impostor() -> AsyncIterator[FakeGraphServer]:
+    impostor = FakeGraphServer()
+    async with impostor.listen():
         yield impostor
 
 
 async def test_a_message_is_sent(graph: GraphClient, provider: Provider) -> None:
-    message_id = await graph.send(HELLO)
+    message_id = await graph.send(HELLO_PAYLOADS)
     (sent,) = provider.list_sent_to(PHONE)
-    assert (sent.id, sent.message) == (message_id, HELLO)
+    assert (sent.id, sent.message) == (message_id, HELLO_PAYLOADS)
 
 
-PASSING = [130429, 131056, 131000, 131016, 1, 2, 4, 80007, 190, 10, 200]
-FINAL = [131047, 131026, 131009, 131008, 100, 132001, 131051, 368]
+RETRYABLE_CODES = [130429, 131056, 131000, 131016, 1, 2, 4, 80007, 190, 10, 200]
+PERMANENT_CODES = [131047, 131026, 131009, 131008, 100, 132001, 131051, 368]
 
 
 async def test_what_may_pass_is_tried_again_and_nothing_else(
     graph: GraphClient, provider: Provider
 ) -> None:
-    provider.failures += [PlannedFailure(code=code) for code in PASSING + FINAL]
+    provider.failures += [PlannedFailure(code=code) for code in RETRYABLE_CODES + PERMANENT_CODES]
     problems = []
-    for _ in PASSING + FINAL:
+    for _ in RETRYABLE_CODES + PERMANENT_CODES:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
         problems.append((raised.value.code, raised.value.is_retryable))
-    assert problems == [(str(code), code in PASSING) for code in PASSING + FINAL]
+    assert problems == [
+        (str(code), code in RETRYABLE_CODES) for code in RETRYABLE_CODES + PERMANENT_CODES
+    ]
 
 
 async def test_the_operator_is_told_once_of_a_wrong_token(url: str, provider: Provider) -> None:
-    async with GraphClient(url, "another token", NUMBER) as graph:
+    async with GraphClient(url, "another token", PHONE_NUMBER_ID) as graph:
         with capture_logs() as logs:
             for _ in range(2):
                 with pytest.raises(GraphError) as raised:
-                    await graph.send(HELLO)
+                    await graph.send(HELLO_PAYLOADS)
     assert (raised.value.code, raised.value.is_retryable) == ("190", True)
     assert logs == [{"event": "graph.misconfigured", "log_level": "error", "problem": "190"}]
 
 
 async def test_a_wrong_number_is_the_operators_too(url: str) -> None:
-    async with GraphClient(url, TOKEN, "1") as graph:
+    async with GraphClient(url, ACCESS_TOKEN, "1") as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
     assert raised.value.is_misconfigured
 
 
@@ -143,68 +145,68 @@ async def test_a_wrong_number_is_the_operators_too(url: str) -> None:
     ],
 )
 async def test_answers_that_are_not_the_providers(
-    impostor: Impostor, status: int, body: bytes, retry: bool
+    impostor: FakeGraphServer, status: int, body: bytes, retry: bool
 ) -> None:
-    impostor.answer(status, body, f"Location: {impostor.url}/elsewhere")
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+    impostor.enqueue_response(status, body, f"Location: {impostor.url}/elsewhere")
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
     assert raised.value.is_retryable is retry
     assert len(impostor.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"messages": [{}]}', b'{"messages": 1}'])
-async def test_taken_without_an_id_is_taken(impostor: Impostor, body: bytes) -> None:
-    impostor.answer(200, body)
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
-        assert await graph.send(HELLO) == ""
+async def test_taken_without_an_id_is_taken(impostor: FakeGraphServer, body: bytes) -> None:
+    impostor.enqueue_response(200, body)
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
+        assert await graph.send(HELLO_PAYLOADS) == ""
 
 
-async def test_nobody_there(impostor: Impostor) -> None:
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+async def test_nobody_there(impostor: FakeGraphServer) -> None:
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:  # hangs up without an answer
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
         assert raised.value.is_retryable
-    async with GraphClient("http://127.0.0.1:1", TOKEN, NUMBER) as graph:
+    async with GraphClient("http://127.0.0.1:1", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
         assert (raised.value.code, raised.value.is_retryable) == ("ConnectError", True)
         with pytest.raises(MediaError) as media:
             await graph.fetch_media("1")
         assert media.value.is_retryable
 
 
-async def test_no_error_holds_the_message_or_the_token(impostor: Impostor) -> None:
-    impostor.answer(400, b'{"error": {"code": 131009, "message": "Hello"}}')
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+async def test_no_error_holds_the_message_or_the_token(impostor: FakeGraphServer) -> None:
+    impostor.enqueue_response(400, b'{"error": {"code": 131009, "message": "Hello"}}')
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
-            await graph.send(HELLO)
+            await graph.send(HELLO_PAYLOADS)
     assert "Hello" not in repr(raised.value)
-    assert TOKEN not in repr(raised.value)
-    assert TOKEN not in repr(vars(raised.value))
+    assert ACCESS_TOKEN not in repr(raised.value)
+    assert ACCESS_TOKEN not in repr(vars(raised.value))
 
 
 async def test_a_picture_is_fetched(graph: GraphClient, provider: Provider) -> None:
-    media_id = provider.media.add(PICTURE, "image/jpeg")
-    digest = hashlib.sha256(PICTURE).digest()
+    media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
+    digest = hashlib.sha256(IMAGE_BYTES).digest()
     for told in (None, digest.hex(), base64.b64encode(digest).decode()):
-        assert await graph.fetch_media(media_id, sha256=told) == PICTURE
+        assert await graph.fetch_media(media_id, sha256=told) == IMAGE_BYTES
 
 
 @pytest.mark.parametrize("told", [hashlib.sha256(b"").hexdigest(), "nonsense", "AAAA"])
 async def test_another_picture_is_refused(
     graph: GraphClient, provider: Provider, told: str
 ) -> None:
-    media_id = provider.media.add(PICTURE, "image/jpeg")
+    media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     with pytest.raises(MediaError, match="is not the one that was sent"):
         await graph.fetch_media(media_id, sha256=told)
 
 
 async def test_a_large_picture_is_refused(graph: GraphClient, provider: Provider) -> None:
-    media_id = provider.media.add(PICTURE, "image/jpeg")
-    assert await graph.fetch_media(media_id, limit=len(PICTURE)) == PICTURE
+    media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
+    assert await graph.fetch_media(media_id, limit=len(IMAGE_BYTES)) == IMAGE_BYTES
     with pytest.raises(MediaError, match="is too large"):
-        await graph.fetch_media(media_id, limit=len(PICTURE) - 1)
+        await graph.fetch_media(media_id, limit=len(IMAGE_BYTES) - 1)
 
 
 @pytest.mark.parametrize("media_id", ["123", "../secrets", "a/b", "", "1?x=1", "é"])
@@ -213,17 +215,19 @@ async def test_a_picture_that_is_not_there(graph: GraphClient, media_id: str) ->
         await graph.fetch_media(media_id)
 
 
-def _found(url: str, **others: Any) -> bytes:
+def _fetch_media(url: str, **others: Any) -> bytes:
     return httpx2.Request("POST", "http://x", json={"url": url} | others).content
 
 
-async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(impostor: Impostor) -> None:
-    impostor.answer(200, _found(impostor.url + "/file", file_size=10))
+async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(
+    impostor: FakeGraphServer,
+) -> None:
+    impostor.enqueue_response(200, _fetch_media(impostor.url + "/file", file_size=10))
     # Announces far more than it ever sends: whoever waits for the end of it waits for ever.
-    impostor.answers.append(
+    impostor.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="is too large"):
             await graph.fetch_media("1", limit=1_000_000)
 
@@ -241,32 +245,34 @@ async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(impostor:
         "",
     ],
 )
-async def test_the_token_is_not_shown_to_anybody_else(impostor: Impostor, elsewhere: str) -> None:
-    impostor.answer(200, _found(elsewhere))
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+async def test_the_token_is_not_shown_to_anybody_else(
+    impostor: FakeGraphServer, elsewhere: str
+) -> None:
+    impostor.enqueue_response(200, _fetch_media(elsewhere))
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
             await graph.fetch_media("1")
     assert len(impostor.requests) == 1
 
 
-async def test_a_redirect_is_not_followed(impostor: Impostor) -> None:
-    impostor.answer(200, _found(impostor.url + "/file"))
-    impostor.answer(302, b"", f"Location: {impostor.url}/elsewhere")
-    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
+async def test_a_redirect_is_not_followed(impostor: FakeGraphServer) -> None:
+    impostor.enqueue_response(200, _fetch_media(impostor.url + "/file"))
+    impostor.enqueue_response(302, b"", f"Location: {impostor.url}/elsewhere")
+    async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError):
             await graph.fetch_media("1")
     assert len(impostor.requests) == 2
 
 
 async def test_an_address_that_has_died(
-    graph: GraphClient, provider: Provider, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    graph: GraphClient, provider: Provider, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    media_id = provider.media.add(PICTURE, "image/jpeg")
+    media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     look_up = graph._get_media_info
 
     async def slowly(*args: Any) -> dict[str, Any]:
         found = await look_up(*args)
-        clock.forward(minutes=5)
+        clock.advance(minutes=5)
         return found
 
     monkeypatch.setattr(graph, "_get_media_info", slowly)

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from messenger.conversation.stage import (
+from messenger.conversation.builders import (
     CARDLESS_PHONE,
     PAYEE_PHONE,
     PIN,
     WRONG_PIN,
-    Paid,
-    Story,
-    said,
+    ConversationDriver,
+    PaymentRecord,
+    build_text_message,
 )
 from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
@@ -28,16 +28,16 @@ from tapgate.messenger.model.replies import PinRequest
 AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
 
 
-def until_confirmed(**setting: object) -> Story:
-    story = Story(**setting)
+def drive_to_confirmation(**setting: object) -> ConversationDriver:
+    story = ConversationDriver(**setting)
     story("send money")
     story("AM-1001")
     story("500")
     return story
 
 
-def until_pin(**setting: object) -> Story:
-    story = until_confirmed(**setting)
+def drive_to_pin(**setting: object) -> ConversationDriver:
+    story = drive_to_confirmation(**setting)
     story("yes")
     return story
 
@@ -47,10 +47,10 @@ def until_pin(**setting: object) -> Story:
     [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
 )
 def test_step_by_step(language, command, yes, done):
-    story = Story(language)
+    story = ConversationDriver(language)
     story(command)
     story("AM-1001")
-    assert "Aminata K." in story.text
+    assert "Aminata K." in story.reply_text
     shown = story("500")
     for part in ("Aminata K.", "AM-1001", "500.00 SLE", "7.50 SLE", "507.50 SLE"):
         assert part in shown
@@ -65,47 +65,47 @@ def test_step_by_step(language, command, yes, done):
 
 
 def test_all_in_one_sentence():
-    story = Story()
-    shown = story(said("send 500 to 076222222", "send"))
+    story = ConversationDriver()
+    shown = story(build_text_message("send 500 to 076222222", "send"))
     assert story.conversation.stage == "confirm"
-    assert story.calls(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
+    assert story.list_calls(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
     assert "507.50 SLE" in shown
 
 
 def test_an_order_without_the_word():
-    story = Story()
+    story = ConversationDriver()
     story("500 to 076222222")
     assert story.conversation.stage == "confirm"
 
 
 def test_the_operation_was_kept_before_the_pin_came():
-    story = until_pin()
+    story = drive_to_pin()
     operation = story.conversation.operation
     story(PIN)
     assert story.gateway.payments[0].request_id == operation
 
 
 def test_the_same_event_after_a_crash_asks_for_the_same_payment():
-    story = until_pin()
-    story.play(said(PIN))
+    story = drive_to_pin()
+    story.handle_event(build_text_message(PIN))
     story(PIN)
     assert len(story.gateway.payments) == 1
-    assert len(story.calls(gateway_requests.SendMoney)) == 2
+    assert len(story.list_calls(gateway_requests.SendMoney)) == 2
 
 
 def test_in_a_form():
-    story = until_pin(pin_entry_mode="form")
+    story = drive_to_pin(pin_entry_mode="form")
     form = story.replies[-1]
     assert isinstance(form, PinRequest)
     assert form.operation == story.conversation.operation
     assert "500.00 SLE" in form.text
-    assert "Done!" in story.enter()
+    assert "Done!" in story.submit_pin_form()
     assert len(story.gateway.payments) == 1
     assert story(FormClosed()) == ""
 
 
 def test_a_form_of_another_operation_is_ignored():
-    story = until_pin(pin_entry_mode="form")
+    story = drive_to_pin(pin_entry_mode="form")
     answer = story(FormSubmitted(operation="op-0", pin=PIN))
     assert "no longer valid" in answer
     assert story.gateway.payments == []
@@ -113,20 +113,20 @@ def test_a_form_of_another_operation_is_ignored():
 
 
 def test_a_form_that_was_closed_is_shown_again():
-    story = until_pin(pin_entry_mode="form")
+    story = drive_to_pin(pin_entry_mode="form")
     story(FormClosed())
     assert isinstance(story.replies[-1], PinRequest)
 
 
 def test_a_wrong_pin_in_a_form_is_told_once():
-    story = until_pin(pin_entry_mode="form")
-    assert "Tries left: 2" in story.enter(WRONG_PIN)
+    story = drive_to_pin(pin_entry_mode="form")
+    assert "Tries left: 2" in story.submit_pin_form(WRONG_PIN)
     assert story(FormClosed()) == ""
     assert story.conversation.is_awaiting_pin
 
 
 def test_a_pin_as_text_where_there_are_forms():
-    story = until_pin(pin_entry_mode="form")
+    story = drive_to_pin(pin_entry_mode="form")
     answer = story(PIN)
     assert "do not write your PIN" in answer
     assert isinstance(story.replies[-1], PinRequest)
@@ -134,13 +134,13 @@ def test_a_pin_as_text_where_there_are_forms():
 
 
 def test_without_any_way_to_give_a_pin():
-    story = Story(pin_entry_mode="none")
+    story = ConversationDriver(pin_entry_mode="none")
     assert "cannot be given safely" in story("send money")
     assert story.conversation.stage == "idle"
 
 
 def test_wrong_pins_until_it_is_locked():
-    story = until_pin()
+    story = drive_to_pin()
     operation = story.conversation.operation
     assert "Tries left: 2" in story(WRONG_PIN)
     assert "Tries left: 1" in story(WRONG_PIN)
@@ -156,16 +156,16 @@ def test_wrong_pins_until_it_is_locked():
 
 
 def test_a_wrong_pin_then_the_right_one_is_the_same_operation():
-    story = until_pin()
+    story = drive_to_pin()
     story(WRONG_PIN)
     story(PIN)
-    assert len({call.request_id for call in story.calls(gateway_requests.SendMoney)}) == 1
+    assert len({call.request_id for call in story.list_calls(gateway_requests.SendMoney)}) == 1
     assert len(story.gateway.payments) == 1
 
 
 def test_no_answer_then_again():
-    story = until_pin()
-    story.gateway.lost = [gateway_requests.SendMoney]
+    story = drive_to_pin()
+    story.gateway.lost_responses = [gateway_requests.SendMoney]
     assert "cannot be paid twice" in story(PIN)
     assert story.conversation.uncertain
     assert "Done!" in story(PIN)
@@ -173,45 +173,47 @@ def test_no_answer_then_again():
 
 
 def test_no_answer_then_cancel():
-    story = until_pin()
-    story.gateway.lost = [gateway_requests.SendMoney]
+    story = drive_to_pin()
+    story.gateway.lost_responses = [gateway_requests.SendMoney]
     story(PIN)
     assert "may have gone through" in story("cancel")
     assert story.conversation.operation is None
 
 
 def test_an_internal_error_is_no_answer():
-    story = until_pin()
-    story.gateway.instead = {gateway_requests.SendMoney: [RequestRejected(code="INTERNAL_ERROR")]}
+    story = drive_to_pin()
+    story.gateway.overrides = {gateway_requests.SendMoney: [RequestRejected(code="INTERNAL_ERROR")]}
     assert "cannot be paid twice" in story(PIN)
     assert "Done!" in story(PIN)
 
 
 def test_nothing_is_uncertain_when_nothing_was_sent():
-    story = until_pin()
-    story.gateway.instead = {gateway_requests.SendMoney: [GatewayUnreachable(uncertain=False)]}
+    story = drive_to_pin()
+    story.gateway.overrides = {gateway_requests.SendMoney: [GatewayUnreachable(uncertain=False)]}
     assert "Nothing is lost" in story(PIN)
     assert not story.conversation.uncertain
     assert "Done!" in story(PIN)
 
 
 def test_a_decline_ends_the_operation():
-    story = until_pin()
+    story = drive_to_pin()
     story.gateway.balance = 0
     assert "not enough money" in story(PIN)
-    first = story.calls(gateway_requests.SendMoney)[0].request_id
+    first = story.list_calls(gateway_requests.SendMoney)[0].request_id
     story.gateway.balance = 1_000_00
     for word in ("send money", "AM-1001", "500", "yes", PIN):
         story(word)
     assert story.gateway.payments == [
-        Paid(story.calls(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00")
+        PaymentRecord(
+            story.list_calls(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00"
+        )
     ]
     assert story.gateway.payments[0].request_id != first
 
 
 @pytest.mark.parametrize("word", ["yes", PIN])
 def test_again_after_it_is_done(word):
-    story = until_pin()
+    story = drive_to_pin()
     story(PIN)
     answer = story(word)
     assert len(story.gateway.payments) == 1
@@ -220,32 +222,32 @@ def test_again_after_it_is_done(word):
 
 
 def test_a_late_yes_is_asked_again():
-    for event in (said("yes", is_late=True), None):
-        story = until_confirmed()
+    for event in (build_text_message("yes", is_late=True), None):
+        story = drive_to_confirmation()
         if event is None:
-            story.tap("yes", late=True)
+            story.choose_option("yes", late=True)
         else:
             story(event)
         assert story.conversation.stage == "confirm"
-        assert "late" in story.text
+        assert "late" in story.reply_text
 
 
 def test_a_guessed_yes_is_asked_again():
-    story = until_confirmed()
-    story(said("yeah why not", "yes"))
+    story = drive_to_confirmation()
+    story(build_text_message("yeah why not", "yes"))
     assert story.conversation.stage == "confirm"
 
 
 def test_a_late_pin_is_asked_again():
-    story = until_pin()
-    story(said(PIN, is_late=True))
+    story = drive_to_pin()
+    story(build_text_message(PIN, is_late=True))
     assert story.gateway.payments == []
     assert story.conversation.is_awaiting_pin
 
 
 def test_an_old_button_has_expired():
-    story = until_confirmed()
-    old = story.option("yes")
+    story = drive_to_confirmation()
+    old = story.get_option_id("yes")
     story("no")
     for word in ("send money", "AM-1001", "700"):
         story(word)
@@ -255,20 +257,20 @@ def test_an_old_button_has_expired():
 
 def test_no_and_cancel():
     for word in ("no", "cancel"):
-        story = until_confirmed()
+        story = drive_to_confirmation()
         assert "cancelled" in story(word)
         assert story.conversation.stage == "idle"
 
 
 def test_a_withheld_text_is_asked_for_again():
-    story = until_pin()
+    story = drive_to_pin()
     answer = story(TextMessage(text=None))
     assert "send it again" in answer
     assert story.conversation.is_awaiting_pin
 
 
 def test_another_command_cancels_it_first():
-    story = until_pin()
+    story = drive_to_pin()
     answer = story("balance")
     assert "cancelled: *Send money*" in answer
     assert "1,000.00 SLE" in answer
@@ -277,7 +279,7 @@ def test_another_command_cancels_it_first():
 
 
 def test_too_much_then_less():
-    story = Story()
+    story = ConversationDriver()
     story("send money")
     story("AM-1001")
     answer = story("50000")
@@ -298,7 +300,7 @@ def test_too_much_then_less():
     ],
 )
 def test_somebody_who_cannot_be_paid(recipient, answer):
-    story = Story()
+    story = ConversationDriver()
     story("send money")
     assert answer in story(recipient)
     assert story.conversation.piece == "to"
@@ -307,41 +309,41 @@ def test_somebody_who_cannot_be_paid(recipient, answer):
 
 
 def test_the_recipient_is_kept_when_wished():
-    story = until_pin()
+    story = drive_to_pin()
     story(PIN)
-    story.tap("keep")
+    story.choose_option("keep")
     assert story.effects == [SaveRecipient(recipient=AMINATA)]
     story("send money")
-    story.tap("card:AM-1001")
+    story.choose_option("card:AM-1001")
     assert story.conversation.piece == "amount"
 
 
 def test_a_kept_recipient_by_number_or_name():
     for name in ("1", "aminata"):
-        story = Story()
-        story.person = after_keeping(story)
+        story = ConversationDriver()
+        story.person = save_recipient(story)
         story("send money")
         story(name)
         assert story.conversation.piece == "amount"
         for word in ("5", "yes", PIN):
             story(word)
-        assert "Keep recipient" not in story.text
+        assert "Keep recipient" not in story.reply_text
 
 
 def test_a_kept_recipient_whose_card_is_gone():
-    story = Story()
-    story.person = after_keeping(story, Recipient(name="Old C.", card_serial="GONE-1"))
+    story = ConversationDriver()
+    story.person = save_recipient(story, Recipient(name="Old C.", card_serial="GONE-1"))
     story("send money")
     assert "no longer in use" in story("1")
     assert story.person.recipients == ()
 
 
-def after_keeping(story: Story, recipient: Recipient = AMINATA):
+def save_recipient(story: ConversationDriver, recipient: Recipient = AMINATA):
     return msgspec.structs.replace(story.person, recipients=(recipient,))
 
 
 def test_under_review_is_said():
-    story = until_pin()
+    story = drive_to_pin()
     receipt = gateway_requests.Receipt(
         transaction_id="txn_9",
         status="under_review",
@@ -350,21 +352,21 @@ def test_under_review_is_said():
         new_balance="492.50 SLE",
         recipient_name="Aminata K.",
     )
-    story.gateway.instead = {gateway_requests.SendMoney: [RequestSucceeded(result=receipt)]}
+    story.gateway.overrides = {gateway_requests.SendMoney: [RequestSucceeded(result=receipt)]}
     assert "under review" in story(PIN)
 
 
 def test_a_receiver_who_cannot_receive():
-    story = until_pin()
+    story = drive_to_pin()
     refused = RequestRejected(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
-    story.gateway.instead = {gateway_requests.SendMoney: [refused]}
+    story.gateway.overrides = {gateway_requests.SendMoney: [refused]}
     assert "The recipient cannot" in story(PIN)
 
 
 def test_a_guess_does_not_win_over_an_open_question():
-    story = Story()
+    story = ConversationDriver()
     story("send money")
-    story(said("what have I got", "balance"))
+    story(build_text_message("what have I got", "balance"))
     assert story.conversation.command == "send"
     story("balance")
     assert story.conversation.command is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from messenger.conversation.stage import Story
+from messenger.conversation.builders import ConversationDriver
 from tapgate.errors import Code
 from tapgate.messenger.conversation import engine, error_messages, texts
 from tapgate.messenger.conversation.commands import SCRIPTS
@@ -15,11 +15,11 @@ from tapgate.messenger.model.common import COMMANDS, LANGUAGES
 from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.people import Person
 
-EVERY = [(language, key) for language in LANGUAGES for key in texts.TEXTS[language]]
-SOURCES = Path(engine.__file__).parent
+ALL_KEYS = [(language, key) for language in LANGUAGES for key in texts.TEXTS[language]]
+SOURCE_DIR = Path(engine.__file__).parent
 
 
-def placeholders(text: str) -> set[str | None]:
+def list_placeholders(text: str) -> set[str | None]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
@@ -29,7 +29,7 @@ def test_the_same_keys():
 
 @pytest.mark.parametrize("key", texts.TEXTS["en"])
 def test_the_same_placeholders(key):
-    assert placeholders(texts.TEXTS["en"][key]) == placeholders(texts.TEXTS["fr"][key])
+    assert list_placeholders(texts.TEXTS["en"][key]) == list_placeholders(texts.TEXTS["fr"][key])
 
 
 def test_the_same_bold_words():
@@ -38,7 +38,7 @@ def test_the_same_bold_words():
         assert texts.TEXTS["fr"][key].count("*") % 2 == 0, key
 
 
-@pytest.mark.parametrize(("language", "key"), EVERY)
+@pytest.mark.parametrize(("language", "key"), ALL_KEYS)
 def test_short_enough(language, key):
     text = texts.TEXTS[language][key]
     longest = 900
@@ -56,7 +56,7 @@ def test_short_enough(language, key):
 def test_every_key_that_is_named_is_there():
     """And hardly any that is not: those with a name made up of parts are left out."""
     named = set()
-    for path in SOURCES.rglob("*.py"):
+    for path in SOURCE_DIR.rglob("*.py"):
         if path.parent.name != "texts":
             named |= set(re.findall(r'"([a-z_]+(?:\.[A-Za-z_]+)+)"', path.read_text()))
     named = {name for name in named if not name.startswith("tapgate.")}
@@ -66,8 +66,8 @@ def test_every_key_that_is_named_is_there():
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("code", Code)
 def test_every_code_has_a_sentence(language, code):
-    story = Story(language)
-    scene = Turn(story.person, story.conversation, story.place())
+    story = ConversationDriver(language)
+    scene = Turn(story.person, story.conversation, story.build_settings())
     sentence = error_messages.render_rejection(scene, RequestRejected(code=code))
     assert sentence
     assert code not in sentence

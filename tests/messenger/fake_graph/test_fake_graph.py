@@ -10,8 +10,14 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.fake_graph.business import NUMBER, SECRET, TOKEN, Webhook, calling
-from messenger.set_clock import SetClock
+from messenger.fake_clock import FakeClock
+from messenger.fake_graph.builders import (
+    ACCESS_TOKEN,
+    GRAPH_APP_SECRET,
+    PHONE_NUMBER_ID,
+    WebhookServer,
+    open_client,
+)
 from tapgate import signing
 from tapgate.messenger.channel.delivery_parser import parse_delivery
 from tapgate.messenger.fake_graph.provider import Provider
@@ -43,24 +49,24 @@ TEMPLATE: dict[str, Any] = {
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-async def webhook() -> AsyncIterator[Webhook]:
-    webhook = Webhook()
-    async with webhook.listening():
+async def webhook() -> AsyncIterator[WebhookServer]:
+    webhook = WebhookServer()
+    async with webhook.listen():
         yield webhook
 
 
 @pytest.fixture
-async def provider(clock: SetClock, webhook: Webhook) -> Provider:
+async def provider(clock: FakeClock, webhook: WebhookServer) -> Provider:
     return Provider(
-        access_token=TOKEN,
-        phone_number_id=NUMBER,
+        access_token=ACCESS_TOKEN,
+        phone_number_id=PHONE_NUMBER_ID,
         callback=webhook.url,
-        app_secret=SECRET,
+        app_secret=GRAPH_APP_SECRET,
         rules=Rules(
             max_per_second=5, pair_burst=3, templates={"receipt": 0}, redelivery_delays=(0.01,)
         ),
@@ -70,19 +76,19 @@ async def provider(clock: SetClock, webhook: Webhook) -> Provider:
 
 @pytest.fixture
 async def graph(provider: Provider) -> AsyncIterator[httpx2.AsyncClient]:
-    async with serve(provider) as url, calling(url) as client:
+    async with serve(provider) as url, open_client(url) as client:
         yield client
 
 
-async def _say(graph: httpx2.AsyncClient, **said: Any) -> str:
+async def _send_text(graph: httpx2.AsyncClient, **said: Any) -> str:
     answer = await graph.post(f"/_fake/users/+{PHONE}/say", json=said)
     assert answer.status_code == 200
     return str(answer.json()["message_id"])
 
 
-async def _send(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
+async def _send_and_get_error(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
     """The error's code, or 0."""
-    answer = await graph.post(f"/v23.0/{NUMBER}/messages", json=message)
+    answer = await graph.post(f"/v23.0/{PHONE_NUMBER_ID}/messages", json=message)
     if answer.status_code == 200:
         return 0
     error = answer.json()["error"]
@@ -91,15 +97,15 @@ async def _send(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
     return int(error["code"])
 
 
-def _messages(webhook: Webhook) -> list[ReceivedMessage]:
+def _parse_messages(webhook: WebhookServer) -> list[ReceivedMessage]:
     return [received for body, _ in webhook.received for received in parse_delivery(body).messages]
 
 
 async def test_a_message_is_taken_and_its_fate_is_told(
-    graph: httpx2.AsyncClient, webhook: Webhook
+    graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    await _say(graph, text="hi")
-    answer = await graph.post(f"/{NUMBER}/messages", json=TEXT)
+    await _send_text(graph, text="hi")
+    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT)
     taken = answer.json()
     assert taken["contacts"] == [{"input": PHONE, "wa_id": PHONE}]
     message_id = taken["messages"][0]["id"]
@@ -116,66 +122,66 @@ async def test_a_message_is_taken_and_its_fate_is_told(
 
 async def test_a_wrong_token_or_number(graph: httpx2.AsyncClient) -> None:
     headers = {"Authorization": "Bearer another"}
-    answer = await graph.post(f"/{NUMBER}/messages", json=TEXT, headers=headers)
+    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
     answer = await graph.post("/1/messages", json=TEXT)
     assert (answer.status_code, answer.json()["error"]["error_subcode"]) == (400, 33)
 
 
-async def test_freely_only_within_24_hours(graph: httpx2.AsyncClient, clock: SetClock) -> None:
-    assert await _send(graph) == 131047
-    await _say(graph, text="hi")
-    clock.forward(hours=24)
-    assert await _send(graph) == 0
-    clock.forward(seconds=1)
-    assert await _send(graph) == 131047
-    assert await _send(graph, TEMPLATE) == 0
+async def test_freely_only_within_24_hours(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+    assert await _send_and_get_error(graph) == 131047
+    await _send_text(graph, text="hi")
+    clock.advance(hours=24)
+    assert await _send_and_get_error(graph) == 0
+    clock.advance(seconds=1)
+    assert await _send_and_get_error(graph) == 131047
+    assert await _send_and_get_error(graph, TEMPLATE) == 0
 
 
-async def test_to_one_person_not_too_fast(graph: httpx2.AsyncClient, clock: SetClock) -> None:
-    await _say(graph, text="hi")
-    assert [await _send(graph) for _ in range(4)] == [0, 0, 0, 131056]
-    clock.forward(seconds=6)
-    assert [await _send(graph) for _ in range(2)] == [0, 131056]
+async def test_to_one_person_not_too_fast(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+    await _send_text(graph, text="hi")
+    assert [await _send_and_get_error(graph) for _ in range(4)] == [0, 0, 0, 131056]
+    clock.advance(seconds=6)
+    assert [await _send_and_get_error(graph) for _ in range(2)] == [0, 131056]
 
 
-async def test_to_all_not_too_fast(graph: httpx2.AsyncClient, clock: SetClock) -> None:
+async def test_to_all_not_too_fast(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
     messages = [TEMPLATE | {"to": f"2327600000{one}"} for one in range(6)]
-    assert [await _send(graph, one) for one in messages] == [0, 0, 0, 0, 0, 130429]
-    clock.forward(seconds=1)
-    assert await _send(graph, messages[5]) == 0
+    assert [await _send_and_get_error(graph, one) for one in messages] == [0, 0, 0, 0, 0, 130429]
+    clock.advance(seconds=1)
+    assert await _send_and_get_error(graph, messages[5]) == 0
 
 
 async def test_who_left_and_what_fails(graph: httpx2.AsyncClient) -> None:
-    await _say(graph, text="hi")
+    await _send_text(graph, text="hi")
     await graph.post("/_fake/fail", json={"code": 131000, "times": 2})
-    assert [await _send(graph) for _ in range(3)] == [131000, 131000, 0]
+    assert [await _send_and_get_error(graph) for _ in range(3)] == [131000, 131000, 0]
     await graph.post(f"/_fake/users/{PHONE}/leave")
-    assert await _send(graph) == 131026
+    assert await _send_and_get_error(graph) == 131026
 
 
-def _interactive(kind: str, action: dict[str, Any], body: str = "?") -> dict[str, Any]:
+def _build_interactive(kind: str, action: dict[str, Any], body: str = "?") -> dict[str, Any]:
     return TEXT | {
         "type": "interactive",
         "interactive": {"type": kind, "body": {"text": body}, "action": action},
     }
 
 
-def _buttons(*replies: tuple[str, str]) -> dict[str, Any]:
+def _build_buttons(*replies: tuple[str, str]) -> dict[str, Any]:
     return {
         "buttons": [{"type": "reply", "reply": {"id": id, "title": title}} for id, title in replies]
     }
 
 
-def _rows(*rows: dict[str, str], button: str = "Menu") -> dict[str, Any]:
+def _build_list(*rows: dict[str, str], button: str = "Menu") -> dict[str, Any]:
     return {"button": button, "sections": [{"rows": list(rows)}]}
 
 
-def _numbered(count: int) -> list[dict[str, str]]:
+def _build_options(count: int) -> list[dict[str, str]]:
     return [{"id": str(one), "title": str(one)} for one in range(count)]
 
 
-FLOW = {
+FLOW_PARAMETERS = {
     "flow_message_version": "3",
     "flow_token": "t",
     "flow_name": "pin",
@@ -184,7 +190,7 @@ FLOW = {
 }
 
 
-JUDGED: list[tuple[Any, int]] = [
+INVALID_MESSAGES: list[tuple[Any, int]] = [
     ([], 131009),
     (TEXT | {"messaging_product": "sms"}, 100),
     (TEXT | {"recipient_type": "business_scoped_user_id"}, 100),
@@ -209,73 +215,89 @@ JUDGED: list[tuple[Any, int]] = [
         },
         132000,
     ),
-    (_interactive("hologram", {}), 131009),
-    (_interactive("button", _buttons(("a", "A"))), 0),
-    (_interactive("button", _buttons(("a", "A")), "x" * 1025), 131009),
-    (_interactive("button", _buttons()), 131009),
-    (_interactive("button", _buttons(*((one, one) for one in "abcd"))), 131009),
-    (_interactive("button", _buttons(("a", "A"), ("b", "A"))), 131009),
-    (_interactive("button", _buttons(("a", "A"), ("a", "B"))), 131009),
-    (_interactive("button", _buttons(("a", "x" * 21))), 131009),
-    (_interactive("button", _buttons(("x" * 257, "A"))), 131009),
-    (_interactive("list", _rows(*_numbered(10))), 0),
-    (_interactive("list", _rows(*_numbered(11))), 131009),
-    (_interactive("list", _rows({"id": "1", "title": "x" * 25})), 131009),
-    (_interactive("list", _rows({"id": "x" * 201, "title": "1"})), 131009),
-    (_interactive("list", _rows({"id": "1", "title": "1", "description": "x" * 73})), 131009),
-    (_interactive("list", _rows(*_numbered(1), button="x" * 21)), 131009),
-    (_interactive("list", _rows(*_numbered(1), *_numbered(1))), 131009),
-    (_interactive("flow", {"name": "flow", "parameters": FLOW}), 0),
-    (_interactive("flow", {"name": "flow", "parameters": FLOW | {"flow_id": "1"}}), 131009),
-    (_interactive("flow", {"name": "flow", "parameters": FLOW | {"mode": "?"}}), 131009),
-    (_interactive("flow", {"name": "flow", "parameters": FLOW | {"flow_token": ""}}), 131009),
+    (_build_interactive("hologram", {}), 131009),
+    (_build_interactive("button", _build_buttons(("a", "A"))), 0),
+    (_build_interactive("button", _build_buttons(("a", "A")), "x" * 1025), 131009),
+    (_build_interactive("button", _build_buttons()), 131009),
+    (_build_interactive("button", _build_buttons(*((one, one) for one in "abcd"))), 131009),
+    (_build_interactive("button", _build_buttons(("a", "A"), ("b", "A"))), 131009),
+    (_build_interactive("button", _build_buttons(("a", "A"), ("a", "B"))), 131009),
+    (_build_interactive("button", _build_buttons(("a", "x" * 21))), 131009),
+    (_build_interactive("button", _build_buttons(("x" * 257, "A"))), 131009),
+    (_build_interactive("list", _build_list(*_build_options(10))), 0),
+    (_build_interactive("list", _build_list(*_build_options(11))), 131009),
+    (_build_interactive("list", _build_list({"id": "1", "title": "x" * 25})), 131009),
+    (_build_interactive("list", _build_list({"id": "x" * 201, "title": "1"})), 131009),
+    (
+        _build_interactive("list", _build_list({"id": "1", "title": "1", "description": "x" * 73})),
+        131009,
+    ),
+    (_build_interactive("list", _build_list(*_build_options(1), button="x" * 21)), 131009),
+    (_build_interactive("list", _build_list(*_build_options(1), *_build_options(1))), 131009),
+    (_build_interactive("flow", {"name": "flow", "parameters": FLOW_PARAMETERS}), 0),
+    (
+        _build_interactive(
+            "flow", {"name": "flow", "parameters": FLOW_PARAMETERS | {"flow_id": "1"}}
+        ),
+        131009,
+    ),
+    (
+        _build_interactive("flow", {"name": "flow", "parameters": FLOW_PARAMETERS | {"mode": "?"}}),
+        131009,
+    ),
+    (
+        _build_interactive(
+            "flow", {"name": "flow", "parameters": FLOW_PARAMETERS | {"flow_token": ""}}
+        ),
+        131009,
+    ),
 ]
 
 
-async def test_shapes_and_limits(graph: httpx2.AsyncClient, clock: SetClock) -> None:
-    await _say(graph, text="hi")
-    for message, code in JUDGED:
-        clock.forward(seconds=6)
-        assert (message, await _send(graph, message)) == (message, code)
+async def test_shapes_and_limits(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+    await _send_text(graph, text="hi")
+    for message, code in INVALID_MESSAGES:
+        clock.advance(seconds=6)
+        assert (message, await _send_and_get_error(graph, message)) == (message, code)
 
 
 async def test_deliveries_are_signed_and_repeated_until_they_are_answered(
-    graph: httpx2.AsyncClient, webhook: Webhook
+    graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     webhook.statuses = [500]
-    message_id = await _say(graph, text="hi", copies=2)
+    message_id = await _send_text(graph, text="hi", copies=2)
     async with asyncio.timeout(30):
         while len(webhook.received) < 3:
             await asyncio.sleep(0.01)
-    assert {one.message_id for one in _messages(webhook)} == {message_id}
+    assert {one.message_id for one in _parse_messages(webhook)} == {message_id}
     for body, signature in webhook.received:
         assert signature.startswith("sha256=")
-        assert signing.verify_webhook(SECRET.encode(), signature, body)
+        assert signing.verify_webhook(GRAPH_APP_SECRET.encode(), signature, body)
 
 
 async def test_held_messages_come_late_in_another_order_and_together(
-    graph: httpx2.AsyncClient, webhook: Webhook
+    graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
-    said = [await _say(graph, text=text, hold=True) for text in ("one", "two", "three")]
+    said = [await _send_text(graph, text=text, hold=True) for text in ("one", "two", "three")]
     assert webhook.received == []
     answer = await graph.post("/_fake/deliver", json={"order": "reversed", "together": True})
     assert answer.json() == {"delivered": 3}
     assert len(webhook.received) == 1
-    assert [one.message_id for one in _messages(webhook)] == said[::-1]
+    assert [one.message_id for one in _parse_messages(webhook)] == said[::-1]
 
 
-async def test_what_people_do(graph: httpx2.AsyncClient, webhook: Webhook) -> None:
+async def test_what_people_do(graph: httpx2.AsyncClient, webhook: WebhookServer) -> None:
     uploaded = await graph.post(
         "/_fake/media", content=b"a picture", headers={"Content-Type": "image/png"}
     )
     media_id = uploaded.json()["id"]
-    await _say(graph, text="hi")
-    await _say(graph, tap="menu:send")
-    await _say(graph, button="stop")
-    await _say(graph, flow={"flow_token": "t1"})
-    await _say(graph, image=media_id)
+    await _send_text(graph, text="hi")
+    await _send_text(graph, tap="menu:send")
+    await _send_text(graph, button="stop")
+    await _send_text(graph, flow={"flow_token": "t1"})
+    await _send_text(graph, image=media_id)
     await graph.post(f"/_fake/users/{PHONE}/change-number", json={"to": "23276000000"})
-    messages = _messages(webhook)
+    messages = _parse_messages(webhook)
     assert {one.address for one in messages} == {f"+{PHONE}"}
     image = messages[4].content
     assert isinstance(image, ImageFile)
@@ -289,29 +311,29 @@ async def test_what_people_do(graph: httpx2.AsyncClient, webhook: Webhook) -> No
     ]
 
 
-async def test_somebody_without_a_number(graph: httpx2.AsyncClient, webhook: Webhook) -> None:
+async def test_somebody_without_a_number(graph: httpx2.AsyncClient, webhook: WebhookServer) -> None:
     await graph.post("/_fake/users/SL.77/say", json={"text": "hi"})
-    (received,) = _messages(webhook)
+    (received,) = _parse_messages(webhook)
     assert (received.address, received.user_id) == ("user:SL.77", "SL.77")
     message = {key: value for key, value in TEXT.items() if key != "to"} | {"recipient": "SL.77"}
-    assert await _send(graph, message) == 0
+    assert await _send_and_get_error(graph, message) == 0
 
 
 async def test_media_needs_the_token_and_does_not_live_long(
-    graph: httpx2.AsyncClient, clock: SetClock
+    graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     uploaded = await graph.post("/_fake/media", content=b"a picture")
     found = (await graph.get(f"/{uploaded.json()['id']}")).json()
     assert (await graph.get(found["url"])).content == b"a picture"
     without = await graph.get(found["url"], headers={"Authorization": ""})
     assert without.status_code == 401
-    clock.forward(minutes=5)
+    clock.advance(minutes=5)
     assert (await graph.get(found["url"])).status_code == 404
     assert (await graph.get("/123")).status_code == 400
 
 
 async def test_nonsense_is_refused(graph: httpx2.AsyncClient) -> None:
-    answer = await graph.post(f"/{NUMBER}/messages", content=b"{nonsense")
+    answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", content=b"{nonsense")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, 100)
     assert (await graph.post("/_fake/nothing")).status_code == 404
     assert (await graph.post(f"/_fake/users/{PHONE}/say", json={"txt": "hi"})).status_code == 400
@@ -320,14 +342,14 @@ async def test_nonsense_is_refused(graph: httpx2.AsyncClient) -> None:
 async def test_it_runs_by_itself() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tapgate.messenger.fake_graph", "--port", "0", "--access-token", TOKEN),
+        *("-m", "tapgate.messenger.fake_graph", "--port", "0", "--access-token", ACCESS_TOKEN),
         stdout=subprocess.PIPE,
     )
     try:
         assert process.stdout is not None
         async with asyncio.timeout(30):
             line = (await process.stdout.readline()).decode()
-        async with calling(line.split()[-1]) as client:
+        async with open_client(line.split()[-1]) as client:
             assert (await client.get("/_fake/sent")).json() == {"data": []}
     finally:
         process.terminate()

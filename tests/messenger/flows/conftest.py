@@ -1,9 +1,9 @@
 import pytest
 
-from messenger.flows.stage import Stage
+from messenger.flows.builders import FlowDriver
 from tapgate.store.database import Database
 
 
 @pytest.fixture
-def stage(database: Database) -> Stage:
-    return Stage(database)
+def stage(database: Database) -> FlowDriver:
+    return FlowDriver(database)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messenger.flows.stage import KEY, PUBLIC_PEM, VECTOR
+from messenger.flows.builders import FLOW_KEY, PUBLIC_PEM, TEST_VECTOR
 from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
 from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import SettingsError
@@ -31,26 +31,26 @@ json_values = st.recursive(
 json_objects = st.dictionaries(st.text(), json_values, max_size=5)
 
 
-def pem(key: Any, encryption: KeySerializationEncryption | None = None) -> str:
+def encode_pem(key: Any, encryption: KeySerializationEncryption | None = None) -> str:
     encryption = encryption or NoEncryption()
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
-def enveloped(**changes: object) -> bytes:
+def encode_envelope(**changes: object) -> bytes:
     return json.dumps(json.loads(BODY) | changes).encode()
 
 
 def test_a_request_made_by_others_is_opened_and_answered() -> None:
-    opened = KEY.decrypt(json.dumps(VECTOR["body"]).encode())
-    assert opened.request == VECTOR["request"]
-    assert opened.encrypt_response(VECTOR["answer"]) == VECTOR["sealed_answer"]
+    opened = FLOW_KEY.decrypt(json.dumps(TEST_VECTOR["body"]).encode())
+    assert opened.request == TEST_VECTOR["request"]
+    assert opened.encrypt_response(TEST_VECTOR["answer"]) == TEST_VECTOR["sealed_answer"]
 
 
 @settings(max_examples=30)
 @given(json_objects, json_objects)
 def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[str, Any]) -> None:
     client = FlowClient(PUBLIC_PEM)
-    opened = KEY.decrypt(client.encrypt(request))
+    opened = FLOW_KEY.decrypt(client.encrypt(request))
     assert opened.request == request
     assert client.decrypt(opened.encrypt_response(answer)) == answer
 
@@ -61,14 +61,14 @@ def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
     changed = bytearray(BODY)
     changed[place] ^= flip
     with pytest.raises(DecryptionError):
-        KEY.decrypt(bytes(changed))
+        FLOW_KEY.decrypt(bytes(changed))
 
 
 @settings(max_examples=100)
 @given(st.binary(max_size=300) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_anything_else_cannot_be_opened(body: bytes) -> None:
     with pytest.raises(DecryptionError):
-        KEY.decrypt(body)
+        FLOW_KEY.decrypt(body)
 
 
 def test_the_same_bytes_in_another_spelling_are_refused() -> None:
@@ -78,7 +78,7 @@ def test_the_same_bytes_in_another_spelling_are_refused() -> None:
         respelled = vector[:-3] + other + vector[-2:]
         if other != last and base64.b64decode(respelled) == base64.b64decode(vector):
             with pytest.raises(DecryptionError):
-                KEY.decrypt(enveloped(initial_vector=respelled))
+                FLOW_KEY.decrypt(encode_envelope(initial_vector=respelled))
             break
     else:
         pytest.fail("16 bytes always have another spelling")
@@ -87,7 +87,7 @@ def test_the_same_bytes_in_another_spelling_are_refused() -> None:
 @pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
 def test_a_vector_of_another_length_is_refused(vector: bytes) -> None:
     with pytest.raises(DecryptionError):
-        KEY.decrypt(enveloped(initial_vector=base64.b64encode(vector).decode()))
+        FLOW_KEY.decrypt(encode_envelope(initial_vector=base64.b64encode(vector).decode()))
 
 
 @pytest.mark.parametrize("size", [24, 32])
@@ -95,14 +95,14 @@ def test_a_longer_key_is_refused(size: int) -> None:
     client = FlowClient(PUBLIC_PEM)
     client._aes_key = b"k" * size
     with pytest.raises(DecryptionError):
-        KEY.decrypt(client.encrypt({"action": "ping"}))
+        FLOW_KEY.decrypt(client.encrypt({"action": "ping"}))
 
 
 @pytest.mark.parametrize("size", [0, 15])
 def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
     encrypted = load_pem_public_key(PUBLIC_PEM.encode()).encrypt(b"k" * size, OAEP_PADDING)
     with pytest.raises(DecryptionError):
-        KEY.decrypt(enveloped(encrypted_aes_key=base64.b64encode(encrypted).decode()))
+        FLOW_KEY.decrypt(encode_envelope(encrypted_aes_key=base64.b64encode(encrypted).decode()))
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,17 @@ def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
 def test_what_is_no_json_object_inside_cannot_be_opened(plain: bytes) -> None:
     body = FlowClient(PUBLIC_PEM).encrypt(msgspec.Raw(plain))
     with pytest.raises(DecryptionError):
-        KEY.decrypt(body)
+        FLOW_KEY.decrypt(body)
 
 
 def test_another_key_cannot_open() -> None:
-    other = FlowKey(pem(rsa.generate_private_key(65537, 2048)))
+    other = FlowKey(encode_pem(rsa.generate_private_key(65537, 2048)))
     with pytest.raises(DecryptionError):
         other.decrypt(BODY)
 
 
 def test_what_was_opened_is_not_shown() -> None:
-    assert "4821" not in repr(KEY.decrypt(BODY))
+    assert "4821" not in repr(FLOW_KEY.decrypt(BODY))
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,12 @@ def test_what_was_opened_is_not_shown() -> None:
     [
         ("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----", "must be an RSA"),
         (PUBLIC_PEM, "must be an RSA"),
-        (pem(ec.generate_private_key(ec.SECP256R1())), "must be an RSA"),
-        (pem(rsa.generate_private_key(65537, 1024)), "must have at least 2048 bits"),
+        (encode_pem(ec.generate_private_key(ec.SECP256R1())), "must be an RSA"),
+        (encode_pem(rsa.generate_private_key(65537, 1024)), "must have at least 2048 bits"),
         (
-            pem(rsa.generate_private_key(65537, 2048), BestAvailableEncryption(b"open sesame")),
+            encode_pem(
+                rsa.generate_private_key(65537, 2048), BestAvailableEncryption(b"open sesame")
+            ),
             "must not be encrypted",
         ),
     ],

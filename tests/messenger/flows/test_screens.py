@@ -14,50 +14,50 @@ from tapgate.messenger.model.common import LANGUAGES
 from tapgate.messenger.model.events import FormSubmitted
 from tapgate.messenger.model.replies import PinRequest
 
-PUBLISHED = Path(screens.__file__).with_name("published")
+PUBLISHED_DIR = Path(screens.__file__).with_name("published")
 FORMS = get_args(PinRequest.__annotations__["form"])
 
 
-def form_of(form: str, language: str = "en", text: str = "10.00 SLE to Aminata K.") -> Form:
+def build_form(form: str, language: str = "en", text: str = "10.00 SLE to Aminata K.") -> Form:
     return Form(token_hash=b"", address="", form=form, operation="op", language=language, text=text)
 
 
-def published(form: str) -> dict[str, Any]:
-    return json.loads((PUBLISHED / f"tapgate_{form}.json").read_bytes())
+def load_published(form: str) -> dict[str, Any]:
+    return json.loads((PUBLISHED_DIR / f"tapgate_{form}.json").read_bytes())
 
 
-def the_screen(form: str) -> dict[str, Any]:
-    (screen,) = published(form)["screens"]
+def get_screen(form: str) -> dict[str, Any]:
+    (screen,) = load_published(form)["screens"]
     return screen
 
 
-def components(form: str, kind: str) -> list[dict[str, Any]]:
-    return [one for one in the_screen(form)["layout"]["children"] if one["type"] == kind]
+def list_components(form: str, kind: str) -> list[dict[str, Any]]:
+    return [one for one in get_screen(form)["layout"]["children"] if one["type"] == kind]
 
 
 def test_every_form_is_published_and_nothing_else() -> None:
-    names = {path.name for path in PUBLISHED.iterdir()}
+    names = {path.name for path in PUBLISHED_DIR.iterdir()}
     assert names == {f"tapgate_{form}.json" for form in FORMS}
     assert set(screens.SCREENS) == set(FORMS)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_flow_begins_and_ends_with_its_screen(form: str) -> None:
-    flow, screen = published(form), screens.SCREENS[form]
+    flow, screen = load_published(form), screens.SCREENS[form]
     assert flow["version"] == "7.0"
     assert flow["data_api_version"] == "3.0"
     assert flow["routing_model"] == {screen.id: []}
-    assert the_screen(form)["id"] == screen.id
-    assert the_screen(form)["terminal"] is the_screen(form)["success"] is True
+    assert get_screen(form)["id"] == screen.id
+    assert get_screen(form)["terminal"] is get_screen(form)["success"] is True
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
-    declared = the_screen(form)["data"]
-    used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(the_screen(form)["layout"])))
+    declared = get_screen(form)["data"]
+    used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(get_screen(form)["layout"])))
     for language in LANGUAGES:
-        answer = screens.render_screen(form_of(form, language))
-        assert answer["screen"] == the_screen(form)["id"]
+        answer = screens.render_screen(build_form(form, language))
+        assert answer["screen"] == get_screen(form)["id"]
         assert set(answer["data"]) == set(declared) == used
         assert all(isinstance(value, str) and value for value in answer["data"].values())
     assert all(field["type"] == "string" and field["__example__"] for field in declared.values())
@@ -66,14 +66,14 @@ def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_screen_sends_exactly_the_fields_that_are_read(form: str) -> None:
     fields = list(screens.SCREENS[form].fields)
-    (footer,) = components(form, "Footer")
-    assert [field["name"] for field in components(form, "TextInput")] == fields
-    assert the_screen(form)["sensitive"] == fields
+    (footer,) = list_components(form, "Footer")
+    assert [field["name"] for field in list_components(form, "TextInput")] == fields
+    assert get_screen(form)["sensitive"] == fields
     assert footer["on-click-action"] == {
         "name": "data_exchange",
         "payload": {field: f"${{form.{field}}}" for field in fields},
     }
-    for field in components(form, "TextInput"):
+    for field in list_components(form, "TextInput"):
         assert (field["input-type"], field["min-chars"], field["max-chars"]) == ("passcode", 4, 4)
         assert field["required"] is True
 
@@ -82,15 +82,16 @@ def test_words_are_no_longer_than_the_client_shows() -> None:
     longest = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
     for form in FORMS:
         for language in LANGUAGES:
-            data = screens.render_screen(form_of(form, language, "x" * 9000))["data"]
+            data = screens.render_screen(build_form(form, language, "x" * 9000))["data"]
             for name, value in data.items():
                 assert len(value) <= longest.get(name, 20), (language, name)
 
 
 def test_an_error_is_shown_only_where_there_is_one() -> None:
-    assert "error_message" not in screens.render_screen(form_of("pin"))["data"]
+    assert "error_message" not in screens.render_screen(build_form("pin"))["data"]
     assert (
-        screens.render_screen(form_of("pin"), "Wrong PIN.")["data"]["error_message"] == "Wrong PIN."
+        screens.render_screen(build_form("pin"), "Wrong PIN.")["data"]["error_message"]
+        == "Wrong PIN."
     )
 
 
@@ -145,4 +146,4 @@ def test_every_problem_has_words_in_every_language() -> None:
     ],
 )
 def test_what_may_be_entered(form: str, data: dict[str, Any], outcome: FormSubmitted | str) -> None:
-    assert screens.parse_submission(form_of(form), data) == outcome
+    assert screens.parse_submission(build_form(form), data) == outcome

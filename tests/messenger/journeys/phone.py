@@ -16,19 +16,19 @@ from tapgate.messenger.outbox.sealing import open_message
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-WEBHOOK = "/api/v1/webhooks/messaging"
-FLOWS = f"{WEBHOOK}/flows"
-BRIDGE = "/api/v1/external/messaging"
-SIMULATOR = "/api/v1/simulator"
+WEBHOOK_PATH = "/api/v1/webhooks/messaging"
+FLOWS_PATH = f"{WEBHOOK_PATH}/flows"
+BRIDGE_PATH = "/api/v1/external/messaging"
+SIMULATOR_PATH = "/api/v1/simulator"
 
-_numbers = itertools.count(1)
+_sequence = itertools.count(1)
 
 
-def text(body: str) -> dict[str, Any]:
+def build_text(body: str) -> dict[str, Any]:
     return {"type": "text", "text": {"body": body}}
 
 
-def tapped(option_id: str) -> dict[str, Any]:
+def build_button_reply(option_id: str) -> dict[str, Any]:
     reply = {"type": "button_reply", "button_reply": {"id": option_id, "title": "as shown"}}
     return {"type": "interactive", "interactive": reply}
 
@@ -49,26 +49,29 @@ class Phone:
         self._database = database
         self._vault = vault
         self._public_key = public_key
-        self._clock = int(time.time())
-        self._read_until = 0
-        self._deliveries, self._flows = WEBHOOK, FLOWS
+        self._timestamp = int(time.time())
+        self._last_read_id = 0
+        self._delivery_path, self._flow_path = WEBHOOK_PATH, FLOWS_PATH
         self._auth: httpx2.Auth | None = None
 
-    def simulated(self, auth: httpx2.Auth) -> Self:
+    def use_simulator(self, auth: httpx2.Auth) -> Self:
         """From now on an internal service plays the provider."""
-        self._deliveries, self._flows = f"{SIMULATOR}/deliveries", f"{SIMULATOR}/flows"
+        self._delivery_path, self._flow_path = (
+            f"{SIMULATOR_PATH}/deliveries",
+            f"{SIMULATOR_PATH}/flows",
+        )
         self._auth = auth
         return self
 
     # The webhook
 
-    def message(self, content: dict[str, Any], **fields: str) -> dict[str, Any]:
+    def build_message(self, content: dict[str, Any], **fields: str) -> dict[str, Any]:
         """A new message, later than the one before."""
-        self._clock += 1
+        self._timestamp += 1
         return {
             "from": self.number.removeprefix("+"),
-            "id": f"wamid.{next(_numbers)}",
-            "timestamp": str(self._clock),
+            "id": f"wamid.{next(_sequence)}",
+            "timestamp": str(self._timestamp),
             **content,
             **fields,
         }
@@ -85,10 +88,12 @@ class Phone:
             "object": "whatsapp_business_account",
             "entry": [{"id": "1022", "changes": [{"value": value, "field": "messages"}]}],
         }
-        answer = await self.client.post(self._deliveries, content=json.dumps(body), auth=self._auth)
+        answer = await self.client.post(
+            self._delivery_path, content=json.dumps(body), auth=self._auth
+        )
         assert answer.status_code == 200, answer.text
 
-    async def handled(self) -> None:
+    async def wait_until_handled(self) -> None:
         """Everything that was delivered has been acted on."""
         async with asyncio.timeout(30):
             while await self._database.fetchval(
@@ -98,34 +103,34 @@ class Phone:
             ):
                 await asyncio.sleep(0.01)
 
-    async def say(self, body: str) -> str:
+    async def send_text(self, body: str) -> str:
         """What is answered, as one text."""
-        return await self.send(text(body))
+        return await self.send(build_text(body))
 
     async def send(self, content: dict[str, Any]) -> str:
-        await self.deliver(self.message(content))
-        await self.handled()
-        return render_plain_text(await self.replies())  # type: ignore[arg-type]
+        await self.deliver(self.build_message(content))
+        await self.wait_until_handled()
+        return render_plain_text(await self.read_replies())  # type: ignore[arg-type]
 
-    async def tap(self, title: str) -> str:
+    async def tap_option(self, title: str) -> str:
         """An option of the last offer, by its title."""
-        offer = await self.last(OptionList)
+        offer = await self.get_last(OptionList)
         (chosen,) = (option.id for option in offer.options if option.title == title)
-        return await self.send(tapped(chosen))
+        return await self.send(build_button_reply(chosen))
 
-    async def replies(self, *, everything: bool = False) -> list[OutgoingMessage]:
+    async def read_replies(self, *, everything: bool = False) -> list[OutgoingMessage]:
         """What came since the last look, or ever."""
         rows = await self._database.fetch(
             """SELECT id, content FROM messenger.outbox
                WHERE address = $1 AND id > $2 ORDER BY id""",
             self.number,
-            0 if everything else self._read_until,
+            0 if everything else self._last_read_id,
         )
         if rows:
-            self._read_until = rows[-1]["id"]
+            self._last_read_id = rows[-1]["id"]
         return [open_message(self._vault, row["id"], row["content"]) for row in rows]
 
-    async def last(self, kind: type[Any]) -> Any:
+    async def get_last(self, kind: type[Any]) -> Any:
         """The newest message of a kind that this phone ever got."""
         rows = await self._database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE address = $1 ORDER BY id DESC",
@@ -139,32 +144,32 @@ class Phone:
 
     # Forms
 
-    async def fill_in(
+    async def submit_form(
         self, data: dict[str, str], token: str | None = None
     ) -> tuple[int, dict[str, Any]]:
         """The newest form; its status and the decrypted answer."""
-        return await self.exchange("data_exchange", token, data=data)
+        return await self.send_flow_request("data_exchange", token, data=data)
 
-    async def exchange(
+    async def send_flow_request(
         self, action: str, token: str | None = None, **fields: Any
     ) -> tuple[int, dict[str, Any]]:
         assert self._public_key is not None
-        token = token or (await self.last(PinForm)).token
+        token = token or (await self.get_last(PinForm)).token
         other_side = FlowClient(self._public_key)
         body = other_side.encrypt(
             {"version": "3.0", "action": action, "flow_token": token, **fields}
         )
-        answer = await self.client.post(self._flows, content=body, auth=self._auth)
+        answer = await self.client.post(self._flow_path, content=body, auth=self._auth)
         return answer.status_code, other_side.decrypt(answer.text)
 
     # The compatibility endpoint
 
-    async def ask(self, body: str) -> str:
-        answer = await self.ask_raw(message=body, messageType="text")
+    async def send_by_bridge(self, body: str) -> str:
+        answer = await self.post_to_bridge(message=body, messageType="text")
         assert answer.status_code == 200, answer.text
         assert answer.json()["status"] == "success"
         return str(answer.json()["answer"])
 
-    async def ask_raw(self, **fields: Any) -> httpx2.Response:
+    async def post_to_bridge(self, **fields: Any) -> httpx2.Response:
         body = {"event": "message", "from": self.number, "phoneE164": self.number, **fields}
-        return await self.client.post(BRIDGE, json=body)
+        return await self.client.post(BRIDGE_PATH, json=body)

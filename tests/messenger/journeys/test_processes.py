@@ -15,20 +15,20 @@ import httpx2
 import pytest
 from PIL import Image
 
-from canary.watch import Watch
-from gateway.running import ADMIN, TAPGATE
-from messenger.journeys.phone import FLOWS
-from messenger.journeys.running import (
+from canary.watch import LeakDetector
+from gateway.processes import ADMIN, TAPGATE_EXECUTABLE
+from messenger.journeys.phone import FLOWS_PATH
+from messenger.journeys.processes import (
+    ACCESS_TOKEN,
     BRIDGE_TOKEN,
-    SECRET,
-    TOKEN,
+    GRAPH_APP_SECRET,
     VERIFY_TOKEN,
-    Running,
+    RunningServices,
     free_port,
-    provider,
-    up,
+    run_provider,
+    run_services,
 )
-from messenger.journeys.town import flow_key
+from messenger.journeys.services_driver import build_flow_key
 from tapgate import signing
 from tapgate.client import AsyncTapgateClient, Login
 from tapgate.messenger.fake_graph.provider import Provider, UserMessage
@@ -40,32 +40,34 @@ from tapgate.store.embedded import PROGRAMS_DIR
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
 
-class Person:
+class ProviderUser:
     """Writes through the provider, reads what the provider was given for them."""
 
-    def __init__(self, number: str, provider: Provider, running: Running, db: Database) -> None:
+    def __init__(
+        self, number: str, provider: Provider, running: RunningServices, db: Database
+    ) -> None:
         self.number = number
-        self.digits = number.removeprefix("+")
+        self.wa_id = number.removeprefix("+")
         self._provider = provider
         self._running = running
         self._database = db
-        self._read = 0
+        self._read_count = 0
 
-    async def say(self, words: str, **how: Any) -> str:
-        return await self.do(UserMessage(text=words, **how))
+    async def send_text(self, words: str, **how: Any) -> str:
+        return await self.send_message(UserMessage(text=words, **how))
 
-    async def do(self, utterance: UserMessage) -> str:
-        await self._provider.send_user_message(self.digits, utterance)
-        return await self.read()
+    async def send_message(self, utterance: UserMessage) -> str:
+        await self._provider.send_user_message(self.wa_id, utterance)
+        return await self.read_replies()
 
-    async def tap(self, title: str) -> str:
+    async def tap_option(self, title: str) -> str:
         for sent in reversed(self._provider.list_sent_to(self.number)):
-            for option in options(sent.message):
+            for option in list_options(sent.message):
                 if option["title"] == title:
-                    return await self.do(UserMessage(tap=option["id"]))
+                    return await self.send_message(UserMessage(tap=option["id"]))
         raise AssertionError(f"nothing to tap on says {title}")
 
-    async def read(self) -> str:
+    async def read_replies(self) -> str:
         """Everything that came since, once all is handled and sent."""
         async with asyncio.timeout(60):
             while await self._database.fetchval(
@@ -77,17 +79,17 @@ class Person:
             ):
                 await asyncio.sleep(0.02)
         sent = self._provider.list_sent_to(self.number)
-        new, self._read = sent[self._read :], len(sent)
+        new, self._read_count = sent[self._read_count :], len(sent)
         return "\n".join(json.dumps(one.message, ensure_ascii=False) for one in new)
 
-    async def enter(self, **fields: str) -> tuple[int, dict[str, Any]]:
+    async def submit_form(self, **fields: str) -> tuple[int, dict[str, Any]]:
         """Fills in the newest form, then closes it when it is done."""
         token = next(
             sent.message["interactive"]["action"]["parameters"]["flow_token"]
             for sent in reversed(self._provider.list_sent_to(self.number))
             if sent.message.get("interactive", {}).get("type") == "flow"
         )
-        other_side = FlowClient(flow_key()[1])
+        other_side = FlowClient(build_flow_key()[1])
         body = other_side.encrypt(
             {
                 "version": "3.0",
@@ -96,21 +98,21 @@ class Person:
                 "data": fields,
             }
         )
-        signature = "sha256=" + signing.webhook_signature(SECRET.encode(), body)
+        signature = "sha256=" + signing.webhook_signature(GRAPH_APP_SECRET.encode(), body)
         async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
             answer = await client.post(
-                self._running.messenger + FLOWS,
+                self._running.messenger + FLOWS_PATH,
                 content=body,
                 headers={"X-Hub-Signature-256": signature},
             )
         screen = other_side.decrypt(answer.text)
         if screen.get("screen") == "SUCCESS":
             params = screen["data"]["extension_message_response"]["params"]
-            await self._provider.send_user_message(self.digits, UserMessage(flow=params))
+            await self._provider.send_user_message(self.wa_id, UserMessage(flow=params))
         return answer.status_code, screen
 
 
-def options(message: dict[str, Any]) -> list[dict[str, Any]]:
+def list_options(message: dict[str, Any]) -> list[dict[str, Any]]:
     action = message.get("interactive", {}).get("action", {})
     rows = [row for section in action.get("sections", ()) for row in section["rows"]]
     return rows + [button["reply"] for button in action.get("buttons", ())]
@@ -118,61 +120,63 @@ def options(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def stage(
-    watch: Watch, folder: Path, database_url: str, database: Database
-) -> AsyncIterator[tuple[Running, Provider, AsyncTapgateClient]]:
+    watch: LeakDetector, folder: Path, database_url: str, database: Database
+) -> AsyncIterator[tuple[RunningServices, Provider, AsyncTapgateClient]]:
     port = free_port()
-    for secret in (TOKEN, SECRET, VERIFY_TOKEN, BRIDGE_TOKEN):
-        watch.knows("a secret of the channel", secret)
+    for secret in (ACCESS_TOKEN, GRAPH_APP_SECRET, VERIFY_TOKEN, BRIDGE_TOKEN):
+        watch.add_secret("a secret of the channel", secret)
     callback = f"http://127.0.0.1:{port}/api/v1/webhooks/messaging"
     async with (
-        provider(callback) as (made, graph_url),
-        up(folder, database_url, messenger_port=port, graph_url=graph_url, workers=2) as running,
+        run_provider(callback) as (made, graph_url),
+        run_services(
+            folder, database_url, messenger_port=port, graph_url=graph_url, workers=2
+        ) as running,
         AsyncTapgateClient(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
-        watch.knows_those_of(load_settings({"TAPGATE_DATA_DIR": str(folder / "data")}))
+        watch.add_settings_secrets(load_settings({"TAPGATE_DATA_DIR": str(folder / "data")}))
         yield running, made, gateway
-        watch.look_at_processes()
+        watch.add_processes()
         for service in (running.gateway, running.messenger):
             async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
                 metrics = await client.get(f"{service}/metrics")
-            watch.look_into(f"metrics of {service}", metrics.content)
-    watch.look_into("logs", running.logged())
-    watch.look_through(folder / "data")
+            watch.add_source(f"metrics of {service}", metrics.content)
+    watch.add_source("logs", running.read_log())
+    watch.add_folder(folder / "data")
 
 
 async def test_a_life_with_a_wallet_in_a_chat(
-    stage: tuple[Running, Provider, AsyncTapgateClient],
+    stage: tuple[RunningServices, Provider, AsyncTapgateClient],
     folder: Path,
     database_url: str,
     database: Database,
-    watch: Watch,
+    watch: LeakDetector,
 ) -> None:
     running, made, gateway = stage
-    mary = Person("+23276100001", made, running, database)
-    john = Person("+23276100002", made, running, database)
+    mary = ProviderUser("+23276100001", made, running, database)
+    john = ProviderUser("+23276100002", made, running, database)
 
     # Both register, each in a form, in their own language.
-    await mary.say("hello")
-    await mary.say("register")
-    await mary.say("Mary Sesay")
-    await mary.say("yes")
-    assert (await mary.enter(new_pin=PIN, repeated_pin=PIN))[1]["screen"] == "SUCCESS"
-    assert "Mary" in await mary.read()
-    await john.say("bonjour")
-    await john.say("inscription")
-    await john.say("John Kamara")
-    await john.say("oui")
-    assert (await john.enter(new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1]["screen"] == "SUCCESS"
-    await john.read()
+    await mary.send_text("hello")
+    await mary.send_text("register")
+    await mary.send_text("Mary Sesay")
+    await mary.send_text("yes")
+    assert (await mary.submit_form(new_pin=PIN, repeated_pin=PIN))[1]["screen"] == "SUCCESS"
+    assert "Mary" in await mary.read_replies()
+    await john.send_text("bonjour")
+    await john.send_text("inscription")
+    await john.send_text("John Kamara")
+    await john.send_text("oui")
+    assert (await john.submit_form(new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1]["screen"] == "SUCCESS"
+    await john.read_replies()
     subscribers = {one.phone_number: one async for one in gateway.subscribers.list()}
     assert set(subscribers) == {mary.number, john.number}
 
     # John gets a card, Mary gets money.
     await gateway.cards.upload(b"Serial No.,MAC Address\nTAP-900001,04:A1:B2:C3:D4:E5:F6\n")
-    await john.say("lier une carte")
-    await john.say("TAP-900001")
-    assert (await john.enter(pin=NEW_PIN))[1]["screen"] == "SUCCESS"
-    assert "TAP-900001" in await john.say("mes cartes")
+    await john.send_text("lier une carte")
+    await john.send_text("TAP-900001")
+    assert (await john.submit_form(pin=NEW_PIN))[1]["screen"] == "SUCCESS"
+    assert "TAP-900001" in await john.send_text("mes cartes")
     partner = await gateway.partners.create(name="Top-ups", overdraft_limit="10000.00")
     await gateway.wallet.fund_from_partner(
         subscriber_id=subscribers[mary.number].id,
@@ -182,80 +186,80 @@ async def test_a_life_with_a_wallet_in_a_chat(
     )
 
     # She pays him; the wrong PIN once, every message three times.
-    assert "1,000.00 SLE" in await mary.say("balance", copies=3)
-    await mary.say("send money", copies=3)
-    await mary.say(john.number, copies=3)
-    shown = await mary.say("200", copies=3)
+    assert "1,000.00 SLE" in await mary.send_text("balance", copies=3)
+    await mary.send_text("send money", copies=3)
+    await mary.send_text(john.number, copies=3)
+    shown = await mary.send_text("200", copies=3)
     for part in ("John K.", "200.00 SLE", "3.00 SLE", "203.00 SLE"):
         assert part in shown
-    await mary.say("yes", copies=3)
-    status, screen = await mary.enter(pin=WRONG_PIN)
+    await mary.send_text("yes", copies=3)
+    status, screen = await mary.submit_form(pin=WRONG_PIN)
     assert (status, screen["screen"]) == (200, "PIN")
-    assert (await mary.enter(pin=PIN))[1]["screen"] == "SUCCESS"
-    assert (await mary.enter(pin=PIN))[0] == 427
-    assert "797.00 SLE" in await mary.read()
+    assert (await mary.submit_form(pin=PIN))[1]["screen"] == "SUCCESS"
+    assert (await mary.submit_form(pin=PIN))[0] == 427
+    assert "797.00 SLE" in await mary.read_replies()
 
     # The gateway's own messages come through the messenger.
-    assert "money_received" in await until_told(john)
+    assert "money_received" in await wait_for_notification(john)
     await gateway.subscribers.request_pin_reset(subscribers[john.number].id)
-    assert "one_time_code" in await until_told(john)
-    status, said = await command(folder, database_url, "messages", "--to", john.number)
+    assert "one_time_code" in await wait_for_notification(john)
+    status, said = await run_command(folder, database_url, "messages", "--to", john.number)
     assert (status, "one_time_code: " in said) == (0, True)
 
-    assert "200.00 SLE" in await john.say("solde")
+    assert "200.00 SLE" in await john.send_text("solde")
 
     # Everything else that she can do, also what is not wise.
-    await mary.say(f"my pin is {PIN}")
-    await mary.say(PIN)
+    await mary.send_text(f"my pin is {PIN}")
+    await mary.send_text(PIN)
     for words in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
-        assert await mary.say(words)
-    await mary.say("change pin")
-    assert (await mary.enter(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
+        assert await mary.send_text(words)
+    await mary.send_text("change pin")
+    assert (await mary.submit_form(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
         "screen"
     ] == "SUCCESS"
     picture = io.BytesIO()
     Image.new("RGB", (50, 50)).save(picture, "PNG")
-    await mary.say("kyc")
-    await mary.say("1")
-    await mary.do(UserMessage(image=made.media.add(picture.getvalue(), "image/png")))
+    await mary.send_text("kyc")
+    await mary.send_text("1")
+    await mary.send_message(UserMessage(image=made.media.add(picture.getvalue(), "image/png")))
     documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
     assert [one.document_type async for one in documents] == ["id_front"]
-    await john.say("langue")
-    await john.say("1")
-    assert "Your latest transactions" in await john.say("balance")
+    await john.send_text("langue")
+    await john.send_text("1")
+    assert "Your latest transactions" in await john.send_text("balance")
 
     # Killed between the acknowledgement and the act: the gateway does not answer meanwhile.
-    running.signal("gateway", signal.SIGSTOP)
-    await made.send_user_message(mary.digits, UserMessage(text="balance"))
-    await until(lambda: under_way(database, mary.number))
-    running.signal("messenger", signal.SIGKILL)
-    running.signal("gateway", signal.SIGCONT)
-    assert "797.00 SLE" in await mary.read()
+    running.send_signal("gateway", signal.SIGSTOP)
+    await made.send_user_message(mary.wa_id, UserMessage(text="balance"))
+    await wait_until(lambda: has_pending_work(database, mary.number))
+    running.send_signal("messenger", signal.SIGKILL)
+    running.send_signal("gateway", signal.SIGCONT)
+    assert "797.00 SLE" in await mary.read_replies()
 
     # The books hold, and the PINs are nowhere, as the watch sees in the end.
-    assert (await command(folder, database_url, "verify"))[0] == 0
-    assert all(pin in watch.register for pin in (PIN, NEW_PIN, WRONG_PIN))
-    watch.look_into("dump", dumped(database_url))
+    assert (await run_command(folder, database_url, "verify"))[0] == 0
+    assert all(pin in watch.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
+    watch.add_source("dump", dump_database(database_url))
     sent = json.dumps([one.message for one in made.sent], ensure_ascii=False)
     assert len(sent) > 1000, "there is something to search"
-    watch.look_for_pins("what the provider got", sent)
+    watch.add_pin_source("what the provider got", sent)
 
 
-async def until_told(person: Person) -> str:
+async def wait_for_notification(person: ProviderUser) -> str:
     """Something that nobody asked for in the chat."""
     async with asyncio.timeout(30):
-        while not (told := await person.read()):
+        while not (told := await person.read_replies()):
             await asyncio.sleep(0.05)
     return told
 
 
-async def until(true: Any) -> None:
+async def wait_until(true: Any) -> None:
     async with asyncio.timeout(30):
         while not await true():
             await asyncio.sleep(0.02)
 
 
-async def under_way(database: Database, address: str) -> bool:
+async def has_pending_work(database: Database, address: str) -> bool:
     return bool(
         await database.fetchval(
             """SELECT EXISTS (SELECT FROM messenger.received
@@ -265,11 +269,11 @@ async def under_way(database: Database, address: str) -> bool:
     )
 
 
-async def command(folder: Path, database_url: str, *words: str) -> tuple[int, str]:
+async def run_command(folder: Path, database_url: str, *words: str) -> tuple[int, str]:
     """What an operator types after `tapgate`: how it ended, and what it said."""
     variables = {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DATABASE_URL": database_url}
     process = await asyncio.create_subprocess_exec(
-        TAPGATE,
+        TAPGATE_EXECUTABLE,
         *words,
         env=os.environ | variables,
         stdout=asyncio.subprocess.PIPE,
@@ -280,7 +284,7 @@ async def command(folder: Path, database_url: str, *words: str) -> tuple[int, st
     return process.returncode, said.decode()
 
 
-def dumped(database_url: str) -> str:
+def dump_database(database_url: str) -> str:
     """All of the database, as a backup would have it."""
     return subprocess.run(
         [PROGRAMS_DIR / "pg_dump", "--inserts", database_url],

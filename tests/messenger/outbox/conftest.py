@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from messenger.fake_graph.business import NUMBER, TOKEN
-from messenger.outbox.stage import Outbox, Stage
-from messenger.set_clock import SetClock
+from messenger.fake_clock import FakeClock
+from messenger.fake_graph.builders import ACCESS_TOKEN, PHONE_NUMBER_ID
+from messenger.outbox.builders import OutboxDriver, SenderDriver
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.fake_graph.provider import Provider
 from tapgate.messenger.fake_graph.rules import Rules
@@ -13,27 +13,31 @@ from tapgate.store.database import Database
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def outbox(database: Database, clock: SetClock) -> Outbox:
-    return Outbox(database, clock)
+def outbox(database: Database, clock: FakeClock) -> OutboxDriver:
+    return OutboxDriver(database, clock)
 
 
 @pytest.fixture
-async def provider(clock: SetClock) -> Provider:
+async def provider(clock: FakeClock) -> Provider:
     rules = Rules(max_per_second=1000, pair_burst=1000)
-    return Provider(access_token=TOKEN, phone_number_id=NUMBER, clock=clock, rules=rules)
+    return Provider(
+        access_token=ACCESS_TOKEN, phone_number_id=PHONE_NUMBER_ID, clock=clock, rules=rules
+    )
 
 
 @pytest.fixture
 async def graph(provider: Provider) -> AsyncIterator[GraphClient]:
-    async with serve(provider) as url, GraphClient(url, TOKEN, NUMBER) as graph:
+    async with serve(provider) as url, GraphClient(url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         yield graph
 
 
 @pytest.fixture
-def stage(database: Database, clock: SetClock, provider: Provider, graph: GraphClient) -> Stage:
-    return Stage(database, clock, provider, graph)
+def stage(
+    database: Database, clock: FakeClock, provider: Provider, graph: GraphClient
+) -> SenderDriver:
+    return SenderDriver(database, clock, provider, graph)

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from messenger.outbox.stage import OTHER, PHONE, Outbox
+from messenger.outbox.builders import OTHER_PHONE, PHONE, OutboxDriver
 from tapgate import ids
 from tapgate.clock import format_rfc3339
 from tapgate.messenger.model.replies import (
@@ -23,45 +23,45 @@ from tapgate.vault import Vault
 #: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
 CODE = "402917402917402917"
 TEMPLATE = Template(name="one_time_code", language="en", parameters=(CODE,))
-MORE = Option(id="m", title="More")
+MORE_OPTION = Option(id="m", title="More")
 
 
-async def test_a_message_is_there_only_if_what_it_tells_is(outbox: Outbox) -> None:
+async def test_a_message_is_there_only_if_what_it_tells_is(outbox: OutboxDriver) -> None:
     with pytest.raises(ZeroDivisionError):
         async with outbox.database.transaction() as tx:
-            await outbox.put_in(tx, "Hello")
+            await outbox.enqueue_in(tx, "Hello")
             raise ZeroDivisionError
-    assert await outbox.rows() == []
-    message_id, new = await outbox.put("Hello")
-    (row,) = await outbox.rows()
+    assert await outbox.list_rows() == []
+    message_id, new = await outbox.enqueue("Hello")
+    (row,) = await outbox.list_rows()
     assert (row["id"], new) == (message_id, True)
     assert (row["address"], row["status"], row["created_at"]) == (PHONE, "waiting", outbox.clock())
 
 
-async def test_a_key_that_was_used_gives_the_first_one(outbox: Outbox) -> None:
-    first, _ = await outbox.put(TEMPLATE, key="k1")
-    assert await outbox.put("another", OTHER, key="k1") == (first, False)
-    second, new = await outbox.put(TEMPLATE, key="k2")
+async def test_a_key_that_was_used_gives_the_first_one(outbox: OutboxDriver) -> None:
+    first, _ = await outbox.enqueue(TEMPLATE, key="k1")
+    assert await outbox.enqueue("another", OTHER_PHONE, key="k1") == (first, False)
+    second, new = await outbox.enqueue(TEMPLATE, key="k2")
     assert (second != first, new) == (True, True)
-    assert len(await outbox.rows()) == 2
+    assert len(await outbox.list_rows()) == 2
 
 
 @pytest.mark.parametrize("key", ["", "x" * 100_000, "a\x00b", "é", "\ud800", " "])
-async def test_any_key_will_do(outbox: Outbox, key: str) -> None:
-    first, new = await outbox.put("Hello", key=key)
+async def test_any_key_will_do(outbox: OutboxDriver, key: str) -> None:
+    first, new = await outbox.enqueue("Hello", key=key)
     assert new
-    assert await outbox.put("Hello", key=key) == (first, False)
-    assert (await outbox.put("Hello", key=key + "!"))[1]
+    assert await outbox.enqueue("Hello", key=key) == (first, False)
+    assert (await outbox.enqueue("Hello", key=key + "!"))[1]
 
 
-async def test_the_same_key_at_the_same_time(outbox: Outbox) -> None:
-    results = await asyncio.gather(*(outbox.put("Hello", key="k") for _ in range(8)))
+async def test_the_same_key_at_the_same_time(outbox: OutboxDriver) -> None:
+    results = await asyncio.gather(*(outbox.enqueue("Hello", key="k") for _ in range(8)))
     assert len({row_id for row_id, _ in results}) == 1
     assert sum(new for _, new in results) == 1
 
 
-async def test_a_code_is_not_found_in_the_table(outbox: Outbox) -> None:
-    await outbox.put(TEMPLATE)
+async def test_a_code_is_not_found_in_the_table(outbox: OutboxDriver) -> None:
+    await outbox.enqueue(TEMPLATE)
     raw = await outbox.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
     for spelling in (CODE, CODE.encode().hex()):
         assert spelling not in raw[0]["outbox"]
@@ -74,7 +74,7 @@ async def test_a_code_is_not_found_in_the_table(outbox: Outbox) -> None:
     [
         TextReply(text="Hello"),
         TEMPLATE,
-        OptionList(text="?", options=(MORE,), button="b", more=MORE, start=9),
+        OptionList(text="?", options=(MORE_OPTION,), button="b", more=MORE_OPTION, start=9),
         PinForm(text="PIN", button="b", form="change_pin", token="t"),
     ],
 )
@@ -88,14 +88,16 @@ def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: Outgoi
         open_message(Vault("another key"), 7, content)
 
 
-async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
-    await outbox.put("Hello")
-    outbox.clock.forward(seconds=1)
+async def test_a_developer_reads_the_newest_first(outbox: OutboxDriver) -> None:
+    await outbox.enqueue("Hello")
+    outbox.clock.advance(seconds=1)
     options = (Option(id="a", title="Balance"),)
-    await outbox.put(OptionList(text="What next?", options=options, button="b", more=MORE))
-    await outbox.put(TEMPLATE)
-    await outbox.put("not theirs", OTHER)
-    rows = await outbox.rows()
+    await outbox.enqueue(
+        OptionList(text="What next?", options=options, button="b", more=MORE_OPTION)
+    )
+    await outbox.enqueue(TEMPLATE)
+    await outbox.enqueue("not theirs", OTHER_PHONE)
+    rows = await outbox.list_rows()
     shown = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
     created = [format_rfc3339(row["created_at"]) for row in rows]
     tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
@@ -131,15 +133,15 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
     assert len(await list_recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
 
 
-async def test_what_can_never_be_sent_is_still_listed(outbox: Outbox) -> None:
+async def test_what_can_never_be_sent_is_still_listed(outbox: OutboxDriver) -> None:
     twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
-    await outbox.put(OptionList(text="What next?", options=twins, button="b", more=MORE))
+    await outbox.enqueue(OptionList(text="What next?", options=twins, button="b", more=MORE_OPTION))
     (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert shown.payloads is None
     assert shown.text == "What next?\n\n1. Balance\n2. History"
 
 
-async def test_what_cannot_be_opened_is_still_listed(outbox: Outbox) -> None:
-    await outbox.put("Hello")
+async def test_what_cannot_be_opened_is_still_listed(outbox: OutboxDriver) -> None:
+    await outbox.enqueue("Hello")
     (shown,) = await list_recent(outbox.database, Vault("another key"), PHONE)
     assert shown.text is None

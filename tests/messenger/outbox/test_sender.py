@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from messenger.outbox.stage import OTHER, PHONE, Stage
+from messenger.outbox.builders import OTHER_PHONE, PHONE, SenderDriver
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
 from tapgate.messenger.fake_graph.provider import PlannedFailure
@@ -21,37 +21,37 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 
-async def _send_all(stage: Stage, *senders: Sender) -> None:
+async def _send_all(stage: SenderDriver, *senders: Sender) -> None:
     """Until nothing waits, however often it is put off."""
-    while any(row["status"] == "waiting" for row in await stage.rows()):
+    while any(row["status"] == "waiting" for row in await stage.list_rows()):
         await asyncio.gather(*(sender.send_due() for sender in senders))
-        stage.clock.forward(seconds=90)
+        stage.clock.advance(seconds=90)
 
 
-async def test_a_message_is_sent_once_and_in_production_forgotten(stage: Stage) -> None:
-    await stage.written_by(PHONE)
-    await stage.put("Hello")
-    await stage.sender(keep=False).send_due()
-    (row,) = await stage.rows()
+async def test_a_message_is_sent_once_and_in_production_forgotten(stage: SenderDriver) -> None:
+    await stage.open_service_window(PHONE)
+    await stage.enqueue("Hello")
+    await stage.create_sender(keep=False).send_due()
+    (row,) = await stage.list_rows()
     (sent,) = stage.provider.sent
     assert (row["status"], row["content"], row["problem"]) == ("sent", None, None)
     assert row["channel_message_id"] == sent.id
-    await stage.sender().send_due()
-    assert stage.texts() == ["Hello"]
+    await stage.create_sender().send_due()
+    assert stage.list_delivered_texts() == ["Hello"]
     (shown,) = await list_recent(stage.database, stage.vault, PHONE)
     assert shown.text is None
 
 
-async def test_elsewhere_what_was_sent_can_still_be_read(stage: Stage) -> None:
-    await stage.written_by(PHONE)
-    await stage.put("Hello")
-    await stage.sender().send_due()
+async def test_elsewhere_what_was_sent_can_still_be_read(stage: SenderDriver) -> None:
+    await stage.open_service_window(PHONE)
+    await stage.enqueue("Hello")
+    await stage.create_sender().send_due()
     (shown,) = await list_recent(stage.database, stage.vault, PHONE)
     assert shown.text == "Hello"
 
 
-async def test_without_a_provider_everything_stays(stage: Stage) -> None:
-    await stage.put("Hello")
+async def test_without_a_provider_everything_stays(stage: SenderDriver) -> None:
+    await stage.enqueue("Hello")
     sender = Sender(stage.database, stage.vault, None, stage.clock, keep=True)
     await sender.send_due()
     task = asyncio.create_task(sender.run())
@@ -59,53 +59,56 @@ async def test_without_a_provider_everything_stays(stage: Stage) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    (row,) = await stage.rows()
+    (row,) = await stage.list_rows()
     assert (row["status"], row["attempts"]) == ("waiting", 0)
     assert [one.text for one in await list_recent(stage.database, stage.vault, PHONE)] == ["Hello"]
 
 
 async def test_the_next_message_of_a_person_waits_and_another_persons_does_not(
-    stage: Stage,
+    stage: SenderDriver,
 ) -> None:
-    await stage.written_by(PHONE, OTHER)
+    await stage.open_service_window(PHONE, OTHER_PHONE)
     stage.provider.failures.append(PlannedFailure(code=131056, status=400))
-    await stage.put("one")
-    await stage.sender().send_due()
-    await stage.put("two")
-    await stage.put("for another", OTHER)
-    await stage.sender().send_due()
-    assert (stage.texts(), stage.texts(OTHER)) == ([], ["for another"])
-    stage.clock.forward(seconds=2)
-    await stage.sender().send_due()
-    assert stage.texts() == ["one", "two"]
+    await stage.enqueue("one")
+    await stage.create_sender().send_due()
+    await stage.enqueue("two")
+    await stage.enqueue("for another", OTHER_PHONE)
+    await stage.create_sender().send_due()
+    assert (stage.list_delivered_texts(), stage.list_delivered_texts(OTHER_PHONE)) == (
+        [],
+        ["for another"],
+    )
+    stage.clock.advance(seconds=2)
+    await stage.create_sender().send_due()
+    assert stage.list_delivered_texts() == ["one", "two"]
 
 
-async def test_a_refused_message_does_not_hold_up_the_next(stage: Stage) -> None:
-    await stage.put("too late")
-    await stage.put(Template(name="receipt", language="en", parameters=()))
-    await stage.sender(keep=False).send_due()
-    assert await stage.statuses() == [("refused", "131047"), ("sent", None)]
-    assert [row["content"] for row in await stage.rows()] == [None, None]
+async def test_a_refused_message_does_not_hold_up_the_next(stage: SenderDriver) -> None:
+    await stage.enqueue("too late")
+    await stage.enqueue(Template(name="receipt", language="en", parameters=()))
+    await stage.create_sender(keep=False).send_due()
+    assert await stage.list_statuses() == [("refused", "131047"), ("sent", None)]
+    assert [row["content"] for row in await stage.list_rows()] == [None, None]
 
 
-async def test_pauses_grow_and_then_it_arrives(stage: Stage) -> None:
-    await stage.written_by(PHONE)
+async def test_pauses_grow_and_then_it_arrives(stage: SenderDriver) -> None:
+    await stage.open_service_window(PHONE)
     stage.provider.failures.append(PlannedFailure(code=130429, times=3))
-    await stage.put("Hello")
+    await stage.enqueue("Hello")
     pauses = []
     for attempt in range(1, 4):
-        await stage.sender().send_due()
-        (row,) = await stage.rows()
+        await stage.create_sender().send_due()
+        (row,) = await stage.list_rows()
         assert (row["attempts"], row["problem"]) == (attempt, "130429")
         pauses.append((row["next_attempt_at"] - stage.clock()).total_seconds())
-        stage.clock.forward(seconds=pauses[-1])
+        stage.clock.advance(seconds=pauses[-1])
     assert all(
         0.75 * wanted <= pause <= 1.25 * wanted
         for pause, wanted in zip(pauses, (1, 2, 4), strict=True)
     )
-    await stage.sender().send_due()
-    assert await stage.statuses() == [("sent", None)]
-    assert stage.texts() == ["Hello"]
+    await stage.create_sender().send_due()
+    assert await stage.list_statuses() == [("sent", None)]
+    assert stage.list_delivered_texts() == ["Hello"]
 
 
 def test_pauses_grow_to_about_a_minute_and_differ() -> None:
@@ -114,28 +117,28 @@ def test_pauses_grow_to_about_a_minute_and_differ() -> None:
     assert len(set(pauses)) > 1
 
 
-async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: Stage) -> None:
-    await stage.written_by(PHONE)
+async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: SenderDriver) -> None:
+    await stage.open_service_window(PHONE)
     stage.provider.failures.append(PlannedFailure(code=131000, times=1))
-    await stage.put("Hello")
-    await stage.put("never tried")
-    await stage.sender().send_due()
-    stage.clock.forward(seconds=MAX_MESSAGE_AGE.total_seconds() - 1)
+    await stage.enqueue("Hello")
+    await stage.enqueue("never tried")
+    await stage.create_sender().send_due()
+    stage.clock.advance(seconds=MAX_MESSAGE_AGE.total_seconds() - 1)
     stage.provider.failures.append(PlannedFailure(code=131016, times=1))
-    await stage.sender().send_due()
-    assert [status for status, _ in await stage.statuses()] == ["waiting", "waiting"]
-    stage.clock.forward(minutes=2)
-    await stage.sender().send_due()
-    assert await stage.statuses() == [("refused", "131016"), ("refused", "too old")]
-    assert stage.texts() == []
+    await stage.create_sender().send_due()
+    assert [status for status, _ in await stage.list_statuses()] == ["waiting", "waiting"]
+    stage.clock.advance(minutes=2)
+    await stage.create_sender().send_due()
+    assert await stage.list_statuses() == [("refused", "131016"), ("refused", "too old")]
+    assert stage.list_delivered_texts() == []
 
 
 async def test_killed_between_sending_and_marking_it_is_sent_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await stage.written_by(PHONE)
-    await stage.put("one")
-    await stage.put("two")
+    await stage.open_service_window(PHONE)
+    await stage.enqueue("one")
+    await stage.enqueue("two")
 
     async def killed(*_: Any, **__: Any) -> None:
         raise unavailable("The database cannot be reached")
@@ -143,26 +146,26 @@ async def test_killed_between_sending_and_marking_it_is_sent_again(
     with monkeypatch.context() as patch:
         patch.setattr(claims, "complete", killed)
         with capture_logs() as logs:
-            await stage.sender().send_due()
+            await stage.create_sender().send_due()
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
-    assert stage.texts() == ["one"]
-    await stage.sender().send_due()
-    assert stage.texts() == ["one"]  # another one might still be at it
-    stage.clock.forward(seconds=claims.LEASE_DURATION.total_seconds())
-    await stage.sender().send_due()
-    assert stage.texts() == ["one", "one", "two"]
-    assert await stage.statuses() == [("sent", None)] * 2
+    assert stage.list_delivered_texts() == ["one"]
+    await stage.create_sender().send_due()
+    assert stage.list_delivered_texts() == ["one"]  # another one might still be at it
+    stage.clock.advance(seconds=claims.LEASE_DURATION.total_seconds())
+    await stage.create_sender().send_due()
+    assert stage.list_delivered_texts() == ["one", "one", "two"]
+    assert await stage.list_statuses() == [("sent", None)] * 2
 
 
 async def test_order_holds_under_failures_with_several_senders_at_once(
-    stage: Stage, database_url: str, monkeypatch: pytest.MonkeyPatch
+    stage: SenderDriver, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(15)
     people = [f"+2327600000{number}" for number in range(6)]
-    await stage.written_by(*people)
+    await stage.open_service_window(*people)
     for number in range(8):
         for person in people:
-            await stage.put(str(number), person)
+            await stage.enqueue(str(number), person)
     send, failed = stage.graph.send, []
 
     async def badly(payload: dict[str, Any]) -> str:
@@ -176,20 +179,20 @@ async def test_order_holds_under_failures_with_several_senders_at_once(
     monkeypatch.setattr(stage.graph, "send", badly)
     other_database = await Database.connect(database_url)
     try:
-        await _send_all(stage, stage.sender(), stage.sender(database=other_database))
+        await _send_all(stage, stage.create_sender(), stage.create_sender(database=other_database))
     finally:
         await other_database.close()
     assert failed
     for person in people:
-        assert stage.texts(person) == [str(number) for number in range(8)]
+        assert stage.list_delivered_texts(person) == [str(number) for number in range(8)]
 
 
 async def test_a_long_message_goes_on_where_it_was_interrupted(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await stage.written_by(PHONE)
+    await stage.open_service_window(PHONE)
     text = " ".join(f"word{number}" for number in range(1500))
-    await stage.put(text)
+    await stage.enqueue(text)
     send, calls = stage.graph.send, 0
 
     async def failing_the_second_time(payload: dict[str, Any]) -> str:
@@ -200,41 +203,41 @@ async def test_a_long_message_goes_on_where_it_was_interrupted(
         return await send(payload)
 
     monkeypatch.setattr(stage.graph, "send", failing_the_second_time)
-    await stage.sender().send_due()
-    assert len(stage.texts()) == 1
-    stage.clock.forward(seconds=90)
-    await stage.sender().send_due()
-    assert " ".join(stage.texts()) == text
-    (row,) = await stage.rows()
+    await stage.create_sender().send_due()
+    assert len(stage.list_delivered_texts()) == 1
+    stage.clock.advance(seconds=90)
+    await stage.create_sender().send_due()
+    assert " ".join(stage.list_delivered_texts()) == text
+    (row,) = await stage.list_rows()
     assert row["channel_message_id"].split() == [one.id for one in stage.provider.sent]
 
 
-async def test_what_cannot_be_shown_is_refused(stage: Stage) -> None:
+async def test_what_cannot_be_shown_is_refused(stage: SenderDriver) -> None:
     option = Option(id="", title="No id")
-    await stage.put(OptionList(text="?", options=(option,), button="b", more=option))
-    await stage.sender().send_due()
-    assert await stage.statuses() == [("refused", "cannot be shown")]
+    await stage.enqueue(OptionList(text="?", options=(option,), button="b", more=option))
+    await stage.create_sender().send_due()
+    assert await stage.list_statuses() == [("refused", "cannot be shown")]
 
 
-async def test_what_another_key_sealed_waits_for_that_key(stage: Stage) -> None:
-    await stage.written_by(PHONE)
-    await stage.put("Hello")
+async def test_what_another_key_sealed_waits_for_that_key(stage: SenderDriver) -> None:
+    await stage.open_service_window(PHONE)
+    await stage.enqueue("Hello")
     stranger = Sender(stage.database, Vault("another"), stage.graph, stage.clock, keep=False)
     await stranger.send_due()
-    assert await stage.statuses() == [("waiting", "unreadable")]
-    stage.clock.forward(seconds=2)
-    await stage.sender().send_due()
-    assert stage.texts() == ["Hello"]
+    assert await stage.list_statuses() == [("waiting", "unreadable")]
+    stage.clock.advance(seconds=2)
+    await stage.create_sender().send_due()
+    assert stage.list_delivered_texts() == ["Hello"]
 
 
-async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
-    await stage.put("a secret balance")
+async def test_logs_hold_ids_and_codes_only(stage: SenderDriver) -> None:
+    await stage.enqueue("a secret balance")
     stage.provider.failures.append(PlannedFailure(code=131000))
     with capture_logs() as logs:
-        await stage.sender().send_due()
-        stage.clock.forward(seconds=2)
-        await stage.sender().send_due()
-    (row,) = await stage.rows()
+        await stage.create_sender().send_due()
+        stage.clock.advance(seconds=2)
+        await stage.create_sender().send_due()
+    (row,) = await stage.list_rows()
     message_id = ids.encode(ids.MESSAGE, row["id"])
     assert logs == [
         {
@@ -254,11 +257,11 @@ async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
 
 
 async def test_it_runs_is_woken_and_ends_what_is_under_way(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 3600.0)
     monkeypatch.setattr("tapgate.messenger.outbox.sender._SHUTDOWN_TIMEOUT_SECONDS", 30.0)
-    await stage.written_by(PHONE)
+    await stage.open_service_window(PHONE)
     sending, go_on = asyncio.Event(), asyncio.Event()
     send = stage.graph.send
 
@@ -267,16 +270,16 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
         await go_on.wait()
         return await send(payload)
 
-    sender = stage.sender()
+    sender = stage.create_sender()
     task = asyncio.create_task(sender.run())
     async with asyncio.timeout(30):
         for number in range(3):
-            await stage.put(f"early {number}")
+            await stage.enqueue(f"early {number}")
         sender.wake()
-        while len(stage.texts()) < 3:
+        while len(stage.list_delivered_texts()) < 3:
             await asyncio.sleep(0.01)
         monkeypatch.setattr(stage.graph, "send", slowly)
-        await stage.put("late")
+        await stage.enqueue("late")
         sender.wake()
         await sending.wait()
         task.cancel()
@@ -284,14 +287,16 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
         go_on.set()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    assert stage.texts() == ["early 0", "early 1", "early 2", "late"]
-    assert await stage.statuses() == [("sent", None)] * 4
+    assert stage.list_delivered_texts() == ["early 0", "early 1", "early 2", "late"]
+    assert await stage.list_statuses() == [("sent", None)] * 4
 
 
-async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_outlives_the_database(
+    stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
-    await stage.written_by(PHONE)
-    await stage.put("Hello")
+    await stage.open_service_window(PHONE)
+    await stage.enqueue("Hello")
     claim, failures = claims.claim, [unavailable("away"), unavailable("away")]
 
     async def sometimes(*args: Any, **options: Any) -> list[claims.Claim]:
@@ -301,18 +306,18 @@ async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.Monkey
         return await claim(*args, **options)
 
     monkeypatch.setattr(claims, "claim", sometimes)
-    task = asyncio.create_task(stage.sender().run())
+    task = asyncio.create_task(stage.create_sender().run())
     async with asyncio.timeout(30):
-        while not stage.texts():
+        while not stage.list_delivered_texts():
             await asyncio.sleep(0.01)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    assert stage.texts() == ["Hello"]
+    assert stage.list_delivered_texts() == ["Hello"]
 
 
-async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None:
-    await stage.put("Hello")
+async def test_a_claim_that_was_taken_over_changes_nothing(stage: SenderDriver) -> None:
+    await stage.enqueue("Hello")
     now = stage.clock()
     (lost,) = await claims.claim(stage.database, now=now, limit=9)
     assert await claims.claim(stage.database, now=now, limit=9) == []
@@ -321,7 +326,7 @@ async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None
     await claims.schedule_retry(stage.database, lost, "131000", now - timedelta(days=1))
     await claims.fail(stage.database, lost, "131047", now, keep=False)
     await claims.extend_lease(stage.database, lost, ["x"], now)
-    (row,) = await stage.rows()
+    (row,) = await stage.list_rows()
     assert (row["status"], row["problem"]) == ("waiting", None)
     assert (row["attempts"], row["next_attempt_at"]) == (
         held.attempts,
@@ -329,12 +334,12 @@ async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None
     )
 
 
-async def test_claims_at_the_same_time_are_for_different_people(stage: Stage) -> None:
+async def test_claims_at_the_same_time_are_for_different_people(stage: SenderDriver) -> None:
     people = [f"+232760000{number}" for number in range(10, 40)]
     oldest = {}
     for person in people:
-        oldest[person], _ = await stage.put("one", person)
-        await stage.put("two", person)
+        oldest[person], _ = await stage.enqueue("one", person)
+        await stage.enqueue("two", person)
     claimed = await asyncio.gather(
         *(claims.claim(stage.database, now=stage.clock(), limit=9) for _ in range(20))
     )

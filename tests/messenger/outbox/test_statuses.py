@@ -6,56 +6,60 @@ from typing import Any
 
 import pytest
 
-from messenger.outbox.stage import PHONE, Outbox, Stage
+from messenger.outbox.builders import PHONE, OutboxDriver, SenderDriver
 from tapgate.messenger.fake_graph.provider import PlannedFailure
 from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.messenger.model.replies import Template, TextReply
 from tapgate.messenger.outbox import claims, statuses
 from tapgate.messenger.outbox.queries import list_recent
 
-CODE = Template(name="one_time_code", language="fr", parameters=("918273",))
+CODE_TEMPLATE = Template(name="one_time_code", language="fr", parameters=("918273",))
 
 
-def report(status: Any, channel_id: str = "wamid.1", error: str | None = None) -> DeliveryStatus:
+def build_status(
+    status: Any, channel_id: str = "wamid.1", error: str | None = None
+) -> DeliveryStatus:
     return DeliveryStatus(channel_message_id=channel_id, status=status, error_code=error)
 
 
-async def send(outbox: Outbox, *channel_ids: str, message: Any = CODE, key: str = "k") -> None:
+async def mark_sent(
+    outbox: OutboxDriver, *channel_ids: str, message: Any = CODE_TEMPLATE, key: str = "k"
+) -> None:
     """As if the provider had accepted it under these ids."""
-    await outbox.put(message, key=key)
+    await outbox.enqueue(message, key=key)
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
     await claims.complete(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
 
 
-async def status(outbox: Outbox) -> str:
+async def get_status(outbox: OutboxDriver) -> str:
     return (await list_recent(outbox.database, outbox.vault, PHONE))[0].status
 
 
-async def record(outbox: Outbox, *reports: DeliveryStatus) -> None:
+async def record_statuses(outbox: OutboxDriver, *reports: DeliveryStatus) -> None:
     await statuses.record(outbox.database, reports, outbox.clock())
 
 
-async def test_a_message_is_queued_until_it_is_sent(outbox: Outbox) -> None:
-    await outbox.put(CODE)
+async def test_a_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
+    await outbox.enqueue(CODE_TEMPLATE)
     (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert (shown.status, shown.language) == ("queued", "fr")
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
     await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
-    assert await status(outbox) == "sent"
+    assert await get_status(outbox) == "sent"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["sent", "delivered", "read"])))
 async def test_reports_in_any_order_end_with_the_furthest(
-    outbox: Outbox, order: tuple[str, ...]
+    outbox: OutboxDriver, order: tuple[str, ...]
 ) -> None:
-    await send(outbox, "wamid.1")
+    await mark_sent(outbox, "wamid.1")
     for one in order * 2:
-        await record(outbox, report(one))
-    assert await status(outbox) == "read"
+        await record_statuses(outbox, build_status(one))
+    assert await get_status(outbox) == "read"
 
 
-async def test_a_status_never_moves_backward(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1")
+async def test_a_status_never_moves_backward(outbox: OutboxDriver) -> None:
+    await mark_sent(outbox, "wamid.1")
     for one, shown in (
         ("sent", "sent"),
         ("failed", "failed"),
@@ -65,64 +69,72 @@ async def test_a_status_never_moves_backward(outbox: Outbox) -> None:
         ("read", "read"),
         ("failed", "read"),
     ):
-        await record(outbox, report(one))
-        assert await status(outbox) == shown
+        await record_statuses(outbox, build_status(one))
+        assert await get_status(outbox) == shown
 
 
-async def test_a_report_before_the_sender_has_recorded_the_id_counts(outbox: Outbox) -> None:
-    await record(outbox, report("delivered"))
-    await send(outbox, "wamid.1")
-    assert await status(outbox) == "delivered"
+async def test_a_report_before_the_sender_has_recorded_the_id_counts(outbox: OutboxDriver) -> None:
+    await record_statuses(outbox, build_status("delivered"))
+    await mark_sent(outbox, "wamid.1")
+    assert await get_status(outbox) == "delivered"
 
 
-async def test_one_delivery_with_several_reports(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1")
-    await record(outbox, report("read"), report("sent"), report("delivered"), report("read", "x"))
-    assert await status(outbox) == "read"
+async def test_one_delivery_with_several_reports(outbox: OutboxDriver) -> None:
+    await mark_sent(outbox, "wamid.1")
+    await record_statuses(
+        outbox,
+        build_status("read"),
+        build_status("sent"),
+        build_status("delivered"),
+        build_status("read", "x"),
+    )
+    assert await get_status(outbox) == "read"
 
 
-async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
-    await record(outbox, report("read", "wamid.1"))
-    assert await status(outbox) == "sent"
-    await record(outbox, report("delivered", "wamid.2"))
-    assert await status(outbox) == "delivered"
-    await record(outbox, report("read", "wamid.2"))
-    assert await status(outbox) == "read"
+async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: OutboxDriver) -> None:
+    await mark_sent(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
+    await record_statuses(outbox, build_status("read", "wamid.1"))
+    assert await get_status(outbox) == "sent"
+    await record_statuses(outbox, build_status("delivered", "wamid.2"))
+    assert await get_status(outbox) == "delivered"
+    await record_statuses(outbox, build_status("read", "wamid.2"))
+    assert await get_status(outbox) == "read"
 
 
-async def test_a_message_with_a_failed_part_failed(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
-    await record(outbox, report("read", "wamid.1"), report("failed", "wamid.2", "131026"))
-    assert await status(outbox) == "failed"
+async def test_a_message_with_a_failed_part_failed(outbox: OutboxDriver) -> None:
+    await mark_sent(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
+    await record_statuses(
+        outbox, build_status("read", "wamid.1"), build_status("failed", "wamid.2", "131026")
+    )
+    assert await get_status(outbox) == "failed"
 
 
-async def test_parallel_reports_end_with_the_furthest(outbox: Outbox) -> None:
+async def test_parallel_reports_end_with_the_furthest(outbox: OutboxDriver) -> None:
     ids = [f"wamid.{number}" for number in range(5)]
-    await send(outbox, *ids, message=TextReply(text="long"))
+    await mark_sent(outbox, *ids, message=TextReply(text="long"))
     await asyncio.gather(
         *(
-            record(outbox, *(report(one, channel_id) for channel_id in order))
+            record_statuses(outbox, *(build_status(one, channel_id) for channel_id in order))
             for one in ("sent", "failed", "delivered", "read")
             for order in (ids, ids[::-1])
         )
     )
-    assert await status(outbox) == "read"
+    assert await get_status(outbox) == "read"
 
 
-async def test_a_message_that_the_provider_refuses_failed(stage: Stage) -> None:
-    await stage.put(CODE)
+async def test_a_message_that_the_provider_refuses_failed(stage: SenderDriver) -> None:
+    await stage.enqueue(CODE_TEMPLATE)
     stage.provider.failures.append(PlannedFailure(code=131026))
-    await stage.sender().send_due()
-    assert await status(stage) == "failed"
+    await stage.create_sender().send_due()
+    assert await get_status(stage) == "failed"
 
 
-async def test_only_messages_of_the_gateway_are_due_to_be_reported(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1", key="gateway:msg_06w85xf0m0400")
-    await send(outbox, "wamid.2", key="other:msg_06w85xf0m0400")
-    due = [row["report_at"] is not None for row in await outbox.rows()]
+async def test_only_messages_of_the_gateway_are_due_to_be_reported(outbox: OutboxDriver) -> None:
+    await mark_sent(outbox, "wamid.1", key="gateway:msg_06w85xf0m0400")
+    await mark_sent(outbox, "wamid.2", key="other:msg_06w85xf0m0400")
+    due = [row["report_at"] is not None for row in await outbox.list_rows()]
     assert due == [True, False]
     await outbox.database.execute("UPDATE messenger.outbox SET report_at = NULL")
-    await record(outbox, report("read", "wamid.1"), report("read", "wamid.2"))
-    due = [row["report_at"] is not None for row in await outbox.rows()]
+    await record_statuses(outbox, build_status("read", "wamid.1"), build_status("read", "wamid.2"))
+    due = [row["report_at"] is not None for row in await outbox.list_rows()]
     assert due == [True, False]

@@ -3,25 +3,25 @@ from pathlib import Path
 
 import pytest
 
-from messenger.routes.stage import PRODUCTION, Stage, stage
+from messenger.routes.builders import PRODUCTION_ENVIRON, MessengerApp, run_messenger_app
 
 
 @pytest.fixture
-async def messenger(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
+async def messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
     """As in development."""
-    async with stage(tmp_path, database_url) as made:
+    async with run_messenger_app(tmp_path, database_url) as made:
         yield made
 
 
 @pytest.fixture
-async def in_production(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
-    async with stage(tmp_path, database_url, **PRODUCTION) as made:
+async def in_production(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(tmp_path, database_url, **PRODUCTION_ENVIRON) as made:
         yield made
 
 
 @pytest.fixture
-async def without_database(tmp_path: Path) -> AsyncIterator[Stage]:
+async def without_database(tmp_path: Path) -> AsyncIterator[MessengerApp]:
     """Also for what must be refused before anything is looked up."""
     nowhere = f"postgresql:///tapgate?host={tmp_path}/nowhere"
-    async with stage(tmp_path, nowhere) as made:
+    async with run_messenger_app(tmp_path, nowhere) as made:
         yield made

@@ -9,8 +9,20 @@ import httpx2
 import jwt
 import pytest
 
-from gateway.tampered import Change, Tampered, sent, service_signed, twice
-from messenger.routes.stage import PRODUCTION, Stage, error, stage
+from gateway.bad_credentials import (
+    ChangeRequest,
+    TamperedAuth,
+    duplicate_header,
+    replace_headers,
+    sign_as_service,
+)
+from harness import BearerAuth, HmacAuth, ServiceAuth
+from messenger.routes.builders import (
+    PRODUCTION_ENVIRON,
+    MessengerApp,
+    build_error,
+    run_messenger_app,
+)
 from tapgate import signing
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import (
@@ -23,28 +35,27 @@ from tapgate.messenger.routes.access import (
     SERVICE,
 )
 from tapgate.messenger.routes.route import Route
-from world import Bearer, RequestSignature, ServiceSignature
 
 BRIDGE_TOKEN, APP_SECRET, VERIFY_TOKEN = (
     "kT4-the bridge's token-9w",
     "the channel's secret",
     "verify me",
 )
-LOCKED = {
+ALL_SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": BRIDGE_TOKEN,
     "TAPGATE_MESSENGER_APP_SECRET": APP_SECRET,
     "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,
 }
-OUTBOX = "GET /api/v1/messages/outbox"
+OUTBOX_ROUTE = "GET /api/v1/messages/outbox"
 
 
 class Credential(NamedTuple):
     name: str
     auth: httpx2.Auth
-    opens: Sequence[Any] = ()
+    accepted_routes: Sequence[Any] = ()
 
 
-def hub_signed(secret: str, prefix: str = "sha256=") -> Change:
+def sign_as_provider(secret: str, prefix: str = "sha256=") -> ChangeRequest:
     def change(request: httpx2.Request) -> None:
         signature = signing.webhook_signature(secret.encode(), request.content)
         request.headers["X-Hub-Signature-256"] = f"{prefix}{signature}"
@@ -52,125 +63,132 @@ def hub_signed(secret: str, prefix: str = "sha256=") -> Change:
     return change
 
 
-def of_route(route: Route) -> str:
+def route_name(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
-def credentials(messenger: Stage) -> list[Credential]:
+def list_credentials(messenger: MessengerApp) -> list[Credential]:
     """The messenger's own, those of the gateway, and those that nearly are."""
     secrets = messenger.services.settings.service_secrets
     name, secret = next(iter(secrets.items()))
-    bridge, service = Bearer(BRIDGE_TOKEN, ""), ServiceSignature(name, secret)
-    channel = Tampered(None, hub_signed(APP_SECRET))
+    bridge, service = BearerAuth(BRIDGE_TOKEN, ""), ServiceAuth(name, secret)
+    channel = TamperedAuth(None, sign_as_provider(APP_SECRET))
     token = jwt.encode({"sub": "adm_1"}, messenger.services.settings.jwt_secret, "HS256")
-    changes: dict[str, tuple[httpx2.Auth | None, Change]] = {
-        "the bridge's token twice": (bridge, twice("Authorization")),
-        "the bridge's token as Basic": (None, sent(Authorization=f"Basic {BRIDGE_TOKEN}")),
-        "the bridge's token alone": (None, sent(Authorization=BRIDGE_TOKEN)),
-        "a bare signature": (None, hub_signed(APP_SECRET, "")),
-        "another's signature": (None, hub_signed("x")),
-        "a signature of the verify token": (None, hub_signed(VERIFY_TOKEN)),
-        "an empty signature": (None, sent(X_Hub_Signature_256="")),
-        "a signature twice": (channel, twice("X-Hub-Signature-256")),
-        "a webhook signature of partners": (None, sent(X_Webhook_Signature="0" * 64)),
-        "an unknown service": (None, service_signed(secret, "courier")),
-        "another secret": (None, service_signed("x" * 32, name)),
-        "signed long ago": (None, service_signed(secret, name, ago=360)),
-        "signed in the future": (None, service_signed(secret, name, ago=-360)),
-        "another query": (None, service_signed(secret, name, query=b"to=x")),
-        "no service name": (service, sent(X_Service_Name=None)),
-        "no service timestamp": (service, sent(X_Service_Timestamp=None)),
-        "no service signature": (service, sent(X_Service_Signature=None)),
-        "a malformed timestamp": (service, sent(X_Service_Timestamp="now")),
-        "a service's name twice": (service, twice("X-Service-Name")),
+    changes: dict[str, tuple[httpx2.Auth | None, ChangeRequest]] = {
+        "the bridge's token twice": (bridge, duplicate_header("Authorization")),
+        "the bridge's token as Basic": (
+            None,
+            replace_headers(Authorization=f"Basic {BRIDGE_TOKEN}"),
+        ),
+        "the bridge's token alone": (None, replace_headers(Authorization=BRIDGE_TOKEN)),
+        "a bare signature": (None, sign_as_provider(APP_SECRET, "")),
+        "another's signature": (None, sign_as_provider("x")),
+        "a signature of the verify token": (None, sign_as_provider(VERIFY_TOKEN)),
+        "an empty signature": (None, replace_headers(X_Hub_Signature_256="")),
+        "a signature twice": (channel, duplicate_header("X-Hub-Signature-256")),
+        "a webhook signature of partners": (None, replace_headers(X_Webhook_Signature="0" * 64)),
+        "an unknown service": (None, sign_as_service(secret, "courier")),
+        "another secret": (None, sign_as_service("x" * 32, name)),
+        "signed long ago": (None, sign_as_service(secret, name, ago=360)),
+        "signed in the future": (None, sign_as_service(secret, name, ago=-360)),
+        "another query": (None, sign_as_service(secret, name, query=b"to=x")),
+        "no service name": (service, replace_headers(X_Service_Name=None)),
+        "no service timestamp": (service, replace_headers(X_Service_Timestamp=None)),
+        "no service signature": (service, replace_headers(X_Service_Signature=None)),
+        "a malformed timestamp": (service, replace_headers(X_Service_Timestamp="now")),
+        "a service's name twice": (service, duplicate_header("X-Service-Name")),
     }
     return [
-        Credential("none", Tampered(None, sent())),
+        Credential("none", TamperedAuth(None, replace_headers())),
         Credential("the bridge", bridge, (BRIDGE,)),
         Credential("the channel", channel, (CHANNEL, FLOW)),
-        Credential("the app secret as a token", Bearer(APP_SECRET, "")),
+        Credential("the app secret as a token", BearerAuth(APP_SECRET, "")),
         Credential("the service", service, (SERVICE,)),
-        Credential("a service's secret as a token", Bearer(secret, "")),
-        Credential("an API key", Bearer("svc_test_" + "x" * 43, "")),
-        Credential("an access token", Bearer(token, "")),
-        Credential("a processor", RequestSignature("key_0800000000000", secret)),
-        Credential("a partner", RequestSignature("key_0800000000000", secret, "ptn_1")),
-        *(Credential(what, Tampered(*how)) for what, how in changes.items()),
+        Credential("a service's secret as a token", BearerAuth(secret, "")),
+        Credential("an API key", BearerAuth("svc_test_" + "x" * 43, "")),
+        Credential("an access token", BearerAuth(token, "")),
+        Credential("a processor", HmacAuth("key_0800000000000", secret)),
+        Credential("a partner", HmacAuth("key_0800000000000", secret, "ptn_1")),
+        *(Credential(what, TamperedAuth(*how)) for what, how in changes.items()),
     ]
 
 
 @pytest.fixture
-async def locked(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
-    async with stage(tmp_path, database_url, **LOCKED) as made:
+async def locked(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as made:
         yield made
 
 
 @pytest.fixture
-async def locked_in_production(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
-    async with stage(tmp_path, database_url, **(PRODUCTION | LOCKED)) as made:
+async def locked_in_production(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(
+        tmp_path, database_url, **(PRODUCTION_ENVIRON | ALL_SECRETS)
+    ) as made:
         yield made
 
 
-def refused(route: Route) -> int:
+def get_expected_status(route: Route) -> int:
     """With what a caller is refused who has not the right credential."""
     return {BRIDGE: 401, CHANNEL: 401, FLOW: BAD_FLOW_SIGNATURE, SERVICE: 401, HANDSHAKE: 403}[
         route.access
     ]
 
 
-async def asked(messenger: Stage, route: Route, auth: Any) -> httpx2.Response:
+async def send(messenger: MessengerApp, route: Route, auth: Any) -> httpx2.Response:
     return await messenger.client.request(route.method, route.path, content=b"{}", auth=auth)
 
 
-async def every_route_refuses(messenger: Stage) -> None:
+async def assert_all_routes_reject(messenger: MessengerApp) -> None:
     for route in ROUTES:
-        for credential in credentials(messenger):
-            answer = await asked(messenger, route, credential.auth)
-            case = (of_route(route), credential.name, answer.text)
+        for credential in list_credentials(messenger):
+            answer = await send(messenger, route, credential.auth)
+            case = (route_name(route), credential.name, answer.text)
             if messenger.services.settings.is_production and not route.in_production:
-                assert (answer.status_code, answer.json()) == (404, error("Not found")), case
+                assert (answer.status_code, answer.json()) == (404, build_error("Not found")), case
             elif route.access is PUBLIC:
                 assert answer.status_code in (200, 503), case
-            elif route.access in credential.opens:
+            elif route.access in credential.accepted_routes:
                 assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), case
                 assert answer.status_code != 500, case
             else:
-                assert answer.status_code == refused(route), case
+                assert answer.status_code == get_expected_status(route), case
                 assert (
                     route.access is HANDSHAKE or answer.status_code in route.access.error_statuses
                 )
                 assert set(answer.json()) == {"error", "status"}, case
 
 
-async def test_exactly_the_declared_credential_passes(locked: Stage) -> None:
-    await every_route_refuses(locked)
+async def test_exactly_the_declared_credential_passes(locked: MessengerApp) -> None:
+    await assert_all_routes_reject(locked)
 
 
-async def test_so_too_in_production(locked_in_production: Stage) -> None:
-    await every_route_refuses(locked_in_production)
+async def test_so_too_in_production(locked_in_production: MessengerApp) -> None:
+    await assert_all_routes_reject(locked_in_production)
 
 
-async def test_outside_production_nothing_is_asked_for_that_is_not_set(messenger: Stage) -> None:
+async def test_outside_production_nothing_is_asked_for_that_is_not_set(
+    messenger: MessengerApp,
+) -> None:
     for route in ROUTES:
-        answer = await asked(messenger, route, None)
+        answer = await send(messenger, route, None)
         if route.access in (BRIDGE, CHANNEL, FLOW):
-            assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), of_route(route)
+            assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route_name(route)
 
 
-async def test_in_production_what_is_not_set_is_closed(in_production: Stage) -> None:
+async def test_in_production_what_is_not_set_is_closed(in_production: MessengerApp) -> None:
     """To everybody, also with a signature or a token that an empty secret would make good."""
     empty = [
         None,
-        Bearer("", ""),
-        Bearer("None", ""),
-        Tampered(None, hub_signed("")),
-        Tampered(None, hub_signed("None")),
+        BearerAuth("", ""),
+        BearerAuth("None", ""),
+        TamperedAuth(None, sign_as_provider("")),
+        TamperedAuth(None, sign_as_provider("None")),
     ]
     for route in ROUTES:
         if route.access in (BRIDGE, CHANNEL, FLOW):
             for auth in empty:
-                answer = await asked(in_production, route, auth)
-                assert answer.status_code == 403, (of_route(route), answer.text)
+                answer = await send(in_production, route, auth)
+                assert answer.status_code == 403, (route_name(route), answer.text)
                 assert 403 in route.access.error_statuses
 
 
@@ -188,27 +206,29 @@ async def test_in_production_what_is_not_set_is_closed(in_production: Stage) -> 
         ("hub.mode=subscribe&hub.verify_token=dev-verify-token&hub.challenge=c", 403),
     ],
 )
-async def test_the_handshake_needs_the_verify_token(locked: Stage, query: str, status: int) -> None:
+async def test_the_handshake_needs_the_verify_token(
+    locked: MessengerApp, query: str, status: int
+) -> None:
     answer = await locked.client.get(f"/api/v1/webhooks/messaging?{query.replace(' ', '%20')}")
     assert answer.status_code == status
     assert (answer.text == "c") == (status == 200)
 
 
 def test_the_routes_are_those_of_the_interface() -> None:
-    assert {of_route(route): route.access for route in ROUTES} == {
+    assert {route_name(route): route.access for route in ROUTES} == {
         "POST /api/v1/external/messaging": BRIDGE,
         "GET /api/v1/webhooks/messaging": HANDSHAKE,
         "POST /api/v1/webhooks/messaging": CHANNEL,
         "POST /api/v1/webhooks/messaging/flows": FLOW,
         "POST /api/v1/messages/template": SERVICE,
-        OUTBOX: SERVICE,
+        OUTBOX_ROUTE: SERVICE,
         "POST /api/v1/simulator/deliveries": SERVICE,
         "POST /api/v1/simulator/flows": SERVICE,
         "GET /api/v1/simulator/form-key": SERVICE,
         "GET /health": PUBLIC,
     }
-    assert [of_route(route) for route in ROUTES if not route.in_production] == [
-        OUTBOX,
+    assert [route_name(route) for route in ROUTES if not route.in_production] == [
+        OUTBOX_ROUTE,
         "POST /api/v1/simulator/deliveries",
         "POST /api/v1/simulator/flows",
         "GET /api/v1/simulator/form-key",

@@ -11,17 +11,17 @@ import httpx2
 import pytest
 import structlog
 
-from messenger.routes.stage import (
-    BRIDGE,
-    HEALTH,
-    MESSAGE,
-    OUTBOX,
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    HEALTH_PATH,
+    MESSAGE_BODY,
+    OUTBOX_PATH,
     PHONE,
-    TEMPLATE,
-    WEBHOOK,
-    Stage,
-    error,
-    stage,
+    TEMPLATE_PATH,
+    WEBHOOK_PATH,
+    MessengerApp,
+    build_error,
+    run_messenger_app,
 )
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ROUTES
@@ -31,24 +31,24 @@ from tapgate.service import logs, overload
 from tapgate.service.asgi import Response
 
 
-class Lines:
+class LogCapture:
     def __init__(self) -> None:
-        self.written = b""
+        self.chunks = b""
 
     def write(self, line: bytes) -> None:
-        self.written += line
+        self.chunks += line
 
     def flush(self) -> None: ...
 
-    def read(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.written.splitlines()]
+    def read_records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.chunks.splitlines()]
 
 
 @pytest.fixture
-def lines() -> Iterator[Lines]:
+def lines() -> Iterator[LogCapture]:
     gc.collect()  # what others left behind is not told in these lines
     kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
-    lines = Lines()
+    lines = LogCapture()
     logs.configure(lines)
     yield lines
     logs._stream = None
@@ -56,8 +56,8 @@ def lines() -> Iterator[Lines]:
     structlog.configure(**kept[2])
 
 
-async def test_health(messenger: Stage) -> None:
-    answer = await messenger.client.get(HEALTH)
+async def test_health(messenger: MessengerApp) -> None:
+    answer = await messenger.client.get(HEALTH_PATH)
     assert answer.status_code == 200
     assert answer.json() == {
         "status": "ok",
@@ -67,17 +67,17 @@ async def test_health(messenger: Stage) -> None:
     }
 
 
-async def test_health_counts_what_has_not_expired(messenger: Stage) -> None:
+async def test_health_counts_what_has_not_expired(messenger: MessengerApp) -> None:
     await messenger.services.database.execute(
         """INSERT INTO messenger.conversations (address, expires_at)
            VALUES ('+1', now() + interval '1 minute'), ('+2', now() - interval '1 minute'),
                   ('+3', NULL)"""
     )
-    assert (await messenger.client.get(HEALTH)).json()["activeConversations"] == 1
+    assert (await messenger.client.get(HEALTH_PATH)).json()["activeConversations"] == 1
 
 
-async def test_health_without_the_database(without_database: Stage) -> None:
-    answer = await without_database.client.get(HEALTH)
+async def test_health_without_the_database(without_database: MessengerApp) -> None:
+    answer = await without_database.client.get(HEALTH_PATH)
     assert answer.status_code == 503
     assert answer.json() == {
         "status": "error",
@@ -87,45 +87,50 @@ async def test_health_without_the_database(without_database: Stage) -> None:
     }
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH}/", "/%68ealth", "/docs"])
-async def test_another_path(without_database: Stage, path: str) -> None:
+@pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH_PATH}/", "/%68ealth", "/docs"])
+async def test_another_path(without_database: MessengerApp, path: str) -> None:
     answer = await without_database.client.get(path)
-    assert (answer.status_code, answer.json()) == (404, error("Not found"))
+    assert (answer.status_code, answer.json()) == (404, build_error("Not found"))
 
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("GET", BRIDGE, "POST"),
-        ("DELETE", WEBHOOK, "GET, HEAD, POST"),
-        ("PUT", TEMPLATE, "POST"),
-        ("POST", OUTBOX, "GET, HEAD"),
-        ("POST", HEALTH, "GET, HEAD"),
+        ("GET", BRIDGE_PATH, "POST"),
+        ("DELETE", WEBHOOK_PATH, "GET, HEAD, POST"),
+        ("PUT", TEMPLATE_PATH, "POST"),
+        ("POST", OUTBOX_PATH, "GET, HEAD"),
+        ("POST", HEALTH_PATH, "GET, HEAD"),
         ("OPTIONS", "/openapi.json", "GET, HEAD"),
     ],
 )
 async def test_another_method(
-    without_database: Stage, method: str, path: str, allowed: str
+    without_database: MessengerApp, method: str, path: str, allowed: str
 ) -> None:
     answer = await without_database.client.request(method, path)
-    assert (answer.status_code, answer.json()) == (405, error("Method not allowed"))
+    assert (answer.status_code, answer.json()) == (405, build_error("Method not allowed"))
     assert answer.headers["allow"] == allowed
 
 
-async def test_head_is_get_without_a_body(messenger: Stage) -> None:
-    answer = await messenger.client.head(HEALTH)
+async def test_head_is_get_without_a_body(messenger: MessengerApp) -> None:
+    answer = await messenger.client.head(HEALTH_PATH)
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-LIMITS = {BRIDGE: 8192, WEBHOOK: 3072, f"{WEBHOOK}/flows": 16, TEMPLATE: 256}
+BODY_LIMITS_KIB = {
+    BRIDGE_PATH: 8192,
+    WEBHOOK_PATH: 3072,
+    f"{WEBHOOK_PATH}/flows": 16,
+    TEMPLATE_PATH: 256,
+}
 
 
-@pytest.mark.parametrize(("path", "kibibytes"), LIMITS.items())
+@pytest.mark.parametrize(("path", "kibibytes"), BODY_LIMITS_KIB.items())
 async def test_body_over_the_limit_of_its_route_is_refused(
-    without_database: Stage, path: str, kibibytes: int
+    without_database: MessengerApp, path: str, kibibytes: int
 ) -> None:
     answer = await without_database.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
-    assert (answer.status_code, answer.json()) == (413, error("Request body too large"))
+    assert (answer.status_code, answer.json()) == (413, build_error("Request body too large"))
     answer = await without_database.client.post(path, content=b"x" * kibibytes * 1024)
     assert answer.status_code in (400, 401, 421, 503)
 
@@ -133,10 +138,10 @@ async def test_body_over_the_limit_of_its_route_is_refused(
 def test_other_routes_take_at_most_16_kibibytes() -> None:
     """Apart from the simulated phone, which exists outside production only."""
     larger = {route.path for route in ROUTES if route.body_limit > 16 * 1024}
-    assert larger == {BRIDGE, WEBHOOK, TEMPLATE, "/api/v1/simulator/deliveries"}
+    assert larger == {BRIDGE_PATH, WEBHOOK_PATH, TEMPLATE_PATH, "/api/v1/simulator/deliveries"}
 
 
-class _Unread:
+class UnreadableRequest:
     """A request whose body must not be read."""
 
     peer, query, is_complete = "192.0.2.1", b"", False
@@ -152,21 +157,22 @@ class _Unread:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [(BRIDGE, 401), (WEBHOOK, 401), (f"{WEBHOOK}/flows", 432), (TEMPLATE, 401)]
+    ("path", "status"),
+    [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (f"{WEBHOOK_PATH}/flows", 432), (TEMPLATE_PATH, 401)],
 )
 async def test_missing_credential_is_refused_before_the_body_is_read(
     tmp_path: Path, database_url: str, path: str, status: int
 ) -> None:
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
-    async with stage(tmp_path, database_url, **secrets) as messenger:
-        answer = await App(messenger.services).respond(_Unread("POST", path))
+    async with run_messenger_app(tmp_path, database_url, **secrets) as messenger:
+        answer = await App(messenger.services).respond(UnreadableRequest("POST", path))
     assert answer.status == status
 
 
-async def test_the_request_id_is_echoed_or_made(messenger: Stage) -> None:
+async def test_the_request_id_is_echoed_or_made(messenger: MessengerApp) -> None:
     async def echoed(given: str) -> str:
         answer = await messenger.client.get(
-            HEALTH, headers={"X-Request-ID": given.encode("latin-1")}
+            HEALTH_PATH, headers={"X-Request-ID": given.encode("latin-1")}
         )
         return answer.headers["x-request-id"]
 
@@ -174,32 +180,36 @@ async def test_the_request_id_is_echoed_or_made(messenger: Stage) -> None:
         assert await echoed(good) == good
     made = {await echoed(bad) for bad in ("", "x" * 129, "a b", "é", "a/b")}
     assert len(made) == 5
-    for path in ("/nowhere", HEALTH):
+    for path in ("/nowhere", HEALTH_PATH):
         assert (await messenger.client.post(path)).headers["x-request-id"]
 
 
-async def test_one_line_per_request_without_what_was_sent(messenger: Stage, lines: Lines) -> None:
-    await messenger.client.post(BRIDGE, json=MESSAGE, headers={"X-Request-ID": "traced"})
+async def test_one_line_per_request_without_what_was_sent(
+    messenger: MessengerApp, lines: LogCapture
+) -> None:
+    await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers={"X-Request-ID": "traced"})
     query = "?hub.mode=subscribe&hub.verify_token=canary&hub.challenge=canary"
-    await messenger.client.get(WEBHOOK + query)
-    await messenger.client.post(TEMPLATE, json={"to": PHONE}, auth=messenger.service())
+    await messenger.client.get(WEBHOOK_PATH + query)
+    await messenger.client.post(
+        TEMPLATE_PATH, json={"to": PHONE}, auth=messenger.get_service_auth()
+    )
     await messenger.client.get("/canary")
-    found = [line for line in lines.read() if line["event"] == "request"]
+    found = [line for line in lines.read_records() if line["event"] == "request"]
     assert [(line["method"], line["endpoint"], line["status"]) for line in found] == [
-        ("POST", BRIDGE, 200),
-        ("GET", WEBHOOK, 403),
-        ("POST", TEMPLATE, 400),
+        ("POST", BRIDGE_PATH, 200),
+        ("GET", WEBHOOK_PATH, 403),
+        ("POST", TEMPLATE_PATH, 400),
         ("GET", "unmatched", 404),
     ]
     assert found[0]["request_id"] == "traced"
     assert [line["principal"] for line in found] == [None, None, "gateway", None]
     for secret in (b"canary", PHONE[1:].encode(), b"menu"):
-        assert secret not in lines.written
+        assert secret not in lines.chunks
 
 
-@pytest.mark.parametrize("path", [HEALTH, "/openapi.json", "/nothing", WEBHOOK])
+@pytest.mark.parametrize("path", [HEALTH_PATH, "/openapi.json", "/nothing", WEBHOOK_PATH])
 async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
-    messenger: Stage, path: str
+    messenger: MessengerApp, path: str
 ) -> None:
     answer = await messenger.client.get(path)
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
@@ -209,15 +219,19 @@ async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
 
 
 async def test_behind_a_trusted_proxy_the_address_is_the_callers(
-    tmp_path: Path, database_url: str, lines: Lines
+    tmp_path: Path, database_url: str, lines: LogCapture
 ) -> None:
     for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):
-        async with stage(tmp_path, database_url, TAPGATE_TRUSTED_PROXIES=trusted) as messenger:
+        async with run_messenger_app(
+            tmp_path, database_url, TAPGATE_TRUSTED_PROXIES=trusted
+        ) as messenger:
             await messenger.client.get("/nothing", headers={"X-Forwarded-For": "203.0.113.7"})
-        assert lines.read()[-1]["ip"] == expected
+        assert lines.read_records()[-1]["ip"] == expected
 
 
-async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Lines) -> None:
+async def test_an_unexpected_failure_shows_nothing(
+    messenger: MessengerApp, lines: LogCapture
+) -> None:
     async def broken(_request: Request) -> Response:
         """Fail."""
         raise RuntimeError("canary")
@@ -227,42 +241,42 @@ async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Line
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:
         answer = await client.get("/broken")
-    assert (answer.status_code, answer.json()) == (500, error("Internal error"))
+    assert (answer.status_code, answer.json()) == (500, build_error("Internal error"))
     assert answer.headers["x-request-id"]
-    failed, request = lines.read()
+    failed, request = lines.read_records()
     assert failed["event"] == "request.failed"
     assert failed["failure"]["types"] == ["builtins.RuntimeError"]
     assert any("test_app.py" in frame for frame in failed["failure"]["frames"])
     assert (request["status"], request["level"]) == (500, "error")
-    assert b"canary" not in lines.written
+    assert b"canary" not in lines.chunks
 
 
 async def test_too_much_at_once_is_told_kindly(
-    messenger: Stage, lines: Lines, monkeypatch: pytest.MonkeyPatch
+    messenger: MessengerApp, lines: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", 0)
-    answer = await messenger.client.post(BRIDGE, json=MESSAGE)
+    answer = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)
     assert answer.status_code == 503
-    assert answer.json() == error(
+    assert answer.json() == build_error(
         "The messenger cannot do this at the moment. Please try again soon."
     )
     assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
-    assert (await messenger.client.get(HEALTH)).status_code == 200
-    assert [(line["event"], line["status"]) for line in lines.read()] == [
+    assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
+    assert [(line["event"], line["status"]) for line in lines.read_records()] == [
         ("request", 503),
         ("request", 200),
     ]
     monkeypatch.undo()
-    assert (await messenger.client.post(BRIDGE, json=MESSAGE)).status_code == 200
+    assert (await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)).status_code == 200
 
 
-async def test_an_outage_is_told_kindly(without_database: Stage) -> None:
+async def test_an_outage_is_told_kindly(without_database: MessengerApp) -> None:
     code = {"to": PHONE, "template": "code", "parameters": []}
     answer = await without_database.client.post(
-        TEMPLATE, json=code, auth=without_database.service()
+        TEMPLATE_PATH, json=code, auth=without_database.get_service_auth()
     )
     assert answer.status_code == 503
-    assert answer.json() == error(
+    assert answer.json() == build_error(
         "The messenger cannot do this at the moment. Please try again soon."
     )
 
@@ -278,7 +292,7 @@ async def test_lifespan_and_websockets(tmp_path: Path, database_url: str) -> Non
     async def receive() -> dict[str, Any]:
         return next(events)
 
-    async with stage(tmp_path, database_url) as messenger:
+    async with run_messenger_app(tmp_path, database_url) as messenger:
         app = App(messenger.services)
         await app({"type": "lifespan"}, receive, send)
         await app({"type": "websocket"}, receive, send)

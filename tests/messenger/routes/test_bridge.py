@@ -9,19 +9,28 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from messenger.routes.stage import BRIDGE, MESSAGE, PHONE, Stage, error, stage
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    MESSAGE_BODY,
+    PHONE,
+    MessengerApp,
+    build_error,
+    run_messenger_app,
+)
 
 OTHER_PHONE = "+23276999999"
 
 
-def picture(kind: str = "JPEG", prefix: str = "data:image/jpeg;base64,") -> str:
+def build_image_data_uri(kind: str = "JPEG", prefix: str = "data:image/jpeg;base64,") -> str:
     file = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(file, kind)
     return prefix + base64.b64encode(file.getvalue()).decode()
 
 
-async def test_an_answer(messenger: Stage) -> None:
-    answer = await messenger.say(message="menu", unknown="ignored", messageType=None, media=None)
+async def test_an_answer(messenger: MessengerApp) -> None:
+    answer = await messenger.post_message(
+        message="menu", unknown="ignored", messageType=None, media=None
+    )
     assert answer.status_code == 200
     body = answer.json()
     assert body.keys() == {"answer", "status"}
@@ -32,13 +41,13 @@ async def test_an_answer(messenger: Stage) -> None:
 @pytest.mark.parametrize("field", ["event", "from", "phoneE164"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
 async def test_a_missing_field_is_named(
-    without_database: Stage, field: str, value: str | None
+    without_database: MessengerApp, field: str, value: str | None
 ) -> None:
-    body = {**MESSAGE, field: value}
+    body = {**MESSAGE_BODY, field: value}
     if value == "absent":
         del body[field]
-    answer = await without_database.client.post(BRIDGE, json=body)
-    assert (answer.status_code, answer.json()) == (400, error(f"{field} is required"))
+    answer = await without_database.client.post(BRIDGE_PATH, json=body)
+    assert (answer.status_code, answer.json()) == (400, build_error(f"{field} is required"))
 
 
 @pytest.mark.parametrize(
@@ -67,10 +76,10 @@ async def test_a_missing_field_is_named(
     ],
 )
 async def test_a_wrong_field_is_named(
-    without_database: Stage, fields: dict[str, Any], sentence: str
+    without_database: MessengerApp, fields: dict[str, Any], sentence: str
 ) -> None:
-    answer = await without_database.say(**fields)
-    assert (answer.status_code, answer.json()) == (400, error(sentence))
+    answer = await without_database.post_message(**fields)
+    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
 @pytest.mark.parametrize(
@@ -85,9 +94,11 @@ async def test_a_wrong_field_is_named(
         ("+2327612345678", "is not as long as the phone numbers of its country"),
     ],
 )  # fmt: skip
-async def test_what_is_no_phone_number(without_database: Stage, phone: str, problem: str) -> None:
-    answer = await without_database.say(phoneE164=phone)
-    assert (answer.status_code, answer.json()) == (400, error(f"phoneE164 {problem}"))
+async def test_what_is_no_phone_number(
+    without_database: MessengerApp, phone: str, problem: str
+) -> None:
+    answer = await without_database.post_message(phoneE164=phone)
+    assert (answer.status_code, answer.json()) == (400, build_error(f"phoneE164 {problem}"))
 
 
 @pytest.mark.parametrize(
@@ -103,20 +114,27 @@ async def test_what_is_no_phone_number(without_database: Stage, phone: str, prob
         (b"null", "The body must be a JSON object"),
     ],
 )
-async def test_what_is_no_object(without_database: Stage, body: bytes, sentence: str) -> None:
-    answer = await without_database.client.post(BRIDGE, content=body)
-    assert (answer.status_code, answer.json()) == (400, error(sentence))
+async def test_what_is_no_object(
+    without_database: MessengerApp, body: bytes, sentence: str
+) -> None:
+    answer = await without_database.client.post(BRIDGE_PATH, content=body)
+    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
-async def test_a_picture(messenger: Stage) -> None:
-    media = {"data": picture(), "mimetype": "image/jpeg", "filename": "me.jpg", "size": 600}
+async def test_a_picture(messenger: MessengerApp) -> None:
+    media = {
+        "data": build_image_data_uri(),
+        "mimetype": "image/jpeg",
+        "filename": "me.jpg",
+        "size": 600,
+    }
     for fields in ({"hasMedia": True}, {}, {"message": None, "messageType": "image"}):
-        answer = await messenger.say(**fields, media=media)
+        answer = await messenger.post_message(**fields, media=media)
         assert (answer.status_code, answer.json()["status"]) == (200, "success")
 
 
-async def test_without_has_media_a_picture_is_not_looked_at(messenger: Stage) -> None:
-    answer = await messenger.say(hasMedia=False, media={"data": "no picture at all"})
+async def test_without_has_media_a_picture_is_not_looked_at(messenger: MessengerApp) -> None:
+    answer = await messenger.post_message(hasMedia=False, media={"data": "no picture at all"})
     assert answer.status_code == 200
 
 
@@ -124,17 +142,17 @@ async def test_without_has_media_a_picture_is_not_looked_at(messenger: Stage) ->
     "media",
     [
         {"data": "no data URI"},
-        {"data": picture(prefix="")},
-        {"data": picture(prefix="data:image/png;base64,")},
-        {"data": picture("PNG")},
-        {"data": picture("GIF", "data:image/gif;base64,")},
+        {"data": build_image_data_uri(prefix="")},
+        {"data": build_image_data_uri(prefix="data:image/png;base64,")},
+        {"data": build_image_data_uri("PNG")},
+        {"data": build_image_data_uri("GIF", "data:image/gif;base64,")},
         {"data": "data:image/jpeg;base64,????"},
         {"data": "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8\xff not one").decode()},
-        {"data": picture(), "mimetype": "image/png"},
+        {"data": build_image_data_uri(), "mimetype": "image/png"},
     ],
 )
-async def test_a_refused_picture(messenger: Stage, media: dict[str, str]) -> None:
-    answer = await messenger.say(hasMedia=True, media=media)
+async def test_a_refused_picture(messenger: MessengerApp, media: dict[str, str]) -> None:
+    answer = await messenger.post_message(hasMedia=True, media=media)
     body = answer.json()
     assert answer.status_code == 400
     assert body.keys() == {"error", "status"}
@@ -143,45 +161,45 @@ async def test_a_refused_picture(messenger: Stage, media: dict[str, str]) -> Non
     assert media["data"][-20:] not in body["error"]
 
 
-async def test_a_body_may_carry_a_picture_and_no_more(messenger: Stage) -> None:
+async def test_a_body_may_carry_a_picture_and_no_more(messenger: MessengerApp) -> None:
     for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
-        answer = await messenger.say(hasMedia=True, media={"data": "x" * size})
+        answer = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
         assert answer.status_code == status
-    assert answer.json() == error("Request body too large")
+    assert answer.json() == build_error("Request body too large")
 
 
 async def test_over_the_rate(tmp_path: Path, database_url: str) -> None:
     """One count for all processes; another phone is not concerned."""
     rate = {"TAPGATE_MESSENGER_RATE": "3"}
     async with (
-        stage(tmp_path, database_url, **rate) as one,
-        stage(tmp_path, database_url, **rate) as other,
+        run_messenger_app(tmp_path, database_url, **rate) as one,
+        run_messenger_app(tmp_path, database_url, **rate) as other,
     ):
-        answers = [await process.say() for process in (one, other, one)]
+        answers = [await process.post_message() for process in (one, other, one)]
         assert [answer.status_code for answer in answers] == [200, 200, 200]
         for process in (one, other):
-            refused = await process.say()
+            refused = await process.post_message()
             body = refused.json()
             seconds = body.pop("retryAfter")
-            assert (refused.status_code, body) == (429, error("Too many messages"))
+            assert (refused.status_code, body) == (429, build_error("Too many messages"))
             assert isinstance(seconds, int)
             assert 1 <= seconds <= 60
             assert refused.headers["retry-after"] == str(seconds)
-        assert (await other.say(phoneE164=OTHER_PHONE)).status_code == 200
+        assert (await other.post_message(phoneE164=OTHER_PHONE)).status_code == 200
 
 
 async def test_what_is_refused_for_its_shape_does_not_count(
     tmp_path: Path, database_url: str
 ) -> None:
-    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1") as messenger:
-        assert (await messenger.say(message="x" * 4097)).status_code == 400
-        assert (await messenger.say()).status_code == 200
-        assert (await messenger.say()).status_code == 429
+    async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1") as messenger:
+        assert (await messenger.post_message(message="x" * 4097)).status_code == 400
+        assert (await messenger.post_message()).status_code == 200
+        assert (await messenger.post_message()).status_code == 429
 
 
-async def test_a_gateway_that_is_away(messenger: Stage) -> None:
-    messenger.gateway.away = True
-    answer = await messenger.say(message="balance")
+async def test_a_gateway_that_is_away(messenger: MessengerApp) -> None:
+    messenger.gateway.is_unreachable = True
+    answer = await messenger.post_message(message="balance")
     body = answer.json()
     assert answer.status_code == 500
     assert body.keys() == {"error", "answer", "status"}
@@ -189,8 +207,8 @@ async def test_a_gateway_that_is_away(messenger: Stage) -> None:
     assert body["answer"]
 
 
-async def test_a_database_that_is_away(without_database: Stage) -> None:
-    answer = await without_database.say()
+async def test_a_database_that_is_away(without_database: MessengerApp) -> None:
+    answer = await without_database.post_message()
     assert answer.status_code == 500
     assert answer.json() == {
         "error": "Internal error",
@@ -202,44 +220,44 @@ async def test_a_database_that_is_away(without_database: Stage) -> None:
 
 async def test_with_a_token_set_it_is_wanted(tmp_path: Path, database_url: str) -> None:
     wanted = "Authorization must be Bearer with the bridge's token"
-    async with stage(
+    async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
     ) as messenger:
         for authorization in (None, "", "let me in", "Bearer", "Bearer let me", "Basic let me in",
                               "Bearer let me inn", "Bearer \xff"):  # fmt: skip
             headers = {} if authorization is None else {"Authorization": authorization}
             answer = await messenger.client.post(
-                BRIDGE,
-                json=MESSAGE,
+                BRIDGE_PATH,
+                json=MESSAGE_BODY,
                 headers={name: value.encode("latin-1") for name, value in headers.items()},
             )
-            assert (answer.status_code, answer.json()) == (401, error(wanted))
+            assert (answer.status_code, answer.json()) == (401, build_error(wanted))
             assert answer.headers["www-authenticate"] == "Bearer"
         for scheme in ("Bearer", "bearer"):
             headers = {"Authorization": f"{scheme} let me in"}
-            answer = await messenger.client.post(BRIDGE, json=MESSAGE, headers=headers)
+            answer = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers=headers)
             assert answer.status_code == 200
 
 
-async def test_in_production_without_a_token_set(in_production: Stage) -> None:
-    answer = await in_production.say()
+async def test_in_production_without_a_token_set(in_production: MessengerApp) -> None:
+    answer = await in_production.post_message()
     assert answer.status_code == 403
-    assert answer.json() == error(
+    assert answer.json() == build_error(
         "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set"
     )
 
 
-async def test_one_conversation_per_phone(messenger: Stage) -> None:
+async def test_one_conversation_per_phone(messenger: MessengerApp) -> None:
     for phone in (PHONE, PHONE, OTHER_PHONE):
-        assert (await messenger.say(phoneE164=phone)).status_code == 200
+        assert (await messenger.post_message(phoneE164=phone)).status_code == 200
     body = (await messenger.client.get("/health")).json()
     assert body["activeConversations"] == 2
 
 
-async def test_an_unusual_number_is_the_same_person(messenger: Stage) -> None:
+async def test_an_unusual_number_is_the_same_person(messenger: MessengerApp) -> None:
     """Written with its country's trunk zero: the gateway knows it without."""
     for phone in ("+442079460958", "+4402079460958"):
-        answer = await messenger.say(phoneE164=phone)
+        answer = await messenger.post_message(phoneE164=phone)
         assert answer.status_code == 200, json.dumps(answer.json())
     found = await messenger.services.database.fetch("SELECT address FROM messenger.conversations")
     assert [row["address"] for row in found] == ["+442079460958"]
@@ -247,9 +265,9 @@ async def test_an_unusual_number_is_the_same_person(messenger: Stage) -> None:
 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
 async def test_reactions_edits_and_deletions_get_an_empty_answer(
-    messenger: Stage, kind: str
+    messenger: MessengerApp, kind: str
 ) -> None:
-    answer = await messenger.say(messageType=kind, message="👍")
+    answer = await messenger.post_message(messageType=kind, message="👍")
     assert (answer.status_code, answer.json()) == (200, {"answer": "", "status": "success"})
     count = "SELECT count(*) FROM messenger.conversations"
     assert await messenger.services.database.fetchval(count) == 0

@@ -8,30 +8,32 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.routes.stage import (
-    CODE,
-    OUTBOX,
+from harness import ServiceAuth
+from messenger.routes.builders import (
+    CODE_BODY,
+    OUTBOX_PATH,
     PHONE,
-    PRODUCTION,
-    TEMPLATE,
-    Stage,
-    error,
-    stage,
+    PRODUCTION_ENVIRON,
+    TEMPLATE_PATH,
+    MessengerApp,
+    build_error,
+    run_messenger_app,
 )
 from tapgate import ids, signing
-from world import ServiceSignature
 
 
-async def send(messenger: Stage, key: str | None = None, **fields: Any) -> httpx2.Response:
+async def send_template(
+    messenger: MessengerApp, key: str | None = None, **fields: Any
+) -> httpx2.Response:
     headers = {} if key is None else {"Idempotency-Key": key}
     return await messenger.client.post(
-        TEMPLATE, json=CODE | fields, headers=headers, auth=messenger.service()
+        TEMPLATE_PATH, json=CODE_BODY | fields, headers=headers, auth=messenger.get_service_auth()
     )
 
 
-async def outbox(messenger: Stage, to: str = PHONE) -> list[dict[str, Any]]:
+async def list_outbox(messenger: MessengerApp, to: str = PHONE) -> list[dict[str, Any]]:
     answer = await messenger.client.get(
-        OUTBOX, params={"to": to}, auth=messenger.service("messenger")
+        OUTBOX_PATH, params={"to": to}, auth=messenger.get_service_auth("messenger")
     )
     assert answer.status_code == 200, answer.text
     body = answer.json()
@@ -40,13 +42,13 @@ async def outbox(messenger: Stage, to: str = PHONE) -> list[dict[str, Any]]:
     return shown
 
 
-async def test_a_template_is_accepted_and_shown(messenger: Stage) -> None:
-    answers = [await send(messenger, parameters=[word]) for word in ("first", "second")]
+async def test_a_template_is_accepted_and_shown(messenger: MessengerApp) -> None:
+    answers = [await send_template(messenger, parameters=[word]) for word in ("first", "second")]
     assert [answer.status_code for answer in answers] == [202, 202]
     names = [answer.json()["message_id"] for answer in answers]
     assert all(answer.json().keys() == {"message_id"} for answer in answers)
     assert all(ids.decode(ids.MESSAGE, name) is not None for name in names)
-    shown = await outbox(messenger)
+    shown = await list_outbox(messenger)
     assert [one.pop("message_id") for one in shown] == names[::-1]
     assert all(one.pop("created_at").endswith("Z") for one in shown)
     assert [one.pop("payloads")[0]["type"] for one in shown] == ["template", "template"]
@@ -57,45 +59,47 @@ async def test_a_template_is_accepted_and_shown(messenger: Stage) -> None:
         "status": "queued",
     }
     assert shown == [about | {"parameters": ["second"]}, about | {"parameters": ["first"]}]
-    assert await outbox(messenger, "+23276999999") == []
+    assert await list_outbox(messenger, "+23276999999") == []
 
 
-async def test_with_a_key_it_is_sent_once(messenger: Stage) -> None:
-    first, again = await send(messenger, "msg_1"), await send(messenger, "msg_1")
+async def test_with_a_key_it_is_sent_once(messenger: MessengerApp) -> None:
+    first, again = await send_template(messenger, "msg_1"), await send_template(messenger, "msg_1")
     assert (again.status_code, again.json()) == (202, first.json())
     assert "idempotent-replayed" not in first.headers
     assert again.headers["idempotent-replayed"] == "true"
-    assert (await send(messenger, "msg_2")).json() != first.json()
-    assert len(await outbox(messenger)) == 2
+    assert (await send_template(messenger, "msg_2")).json() != first.json()
+    assert len(await list_outbox(messenger)) == 2
 
 
-async def test_a_key_is_the_callers_own(messenger: Stage) -> None:
-    ours = await send(messenger, "msg_1")
+async def test_a_key_is_the_callers_own(messenger: MessengerApp) -> None:
+    ours = await send_template(messenger, "msg_1")
     theirs = await messenger.client.post(
-        TEMPLATE,
-        json=CODE,
+        TEMPLATE_PATH,
+        json=CODE_BODY,
         headers={"Idempotency-Key": "msg_1"},
-        auth=messenger.service("messenger"),
+        auth=messenger.get_service_auth("messenger"),
     )
     assert ours.json() != theirs.json()
 
 
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
 @pytest.mark.parametrize("is_null", [True, False])
-async def test_a_missing_field_is_named(without_database: Stage, field: str, is_null: bool) -> None:
-    body: dict[str, Any] = {name: value for name, value in CODE.items() if name != field}
+async def test_a_missing_field_is_named(
+    without_database: MessengerApp, field: str, is_null: bool
+) -> None:
+    body: dict[str, Any] = {name: value for name, value in CODE_BODY.items() if name != field}
     if is_null:
         body[field] = None
     answer = await without_database.client.post(
-        TEMPLATE, json=body, auth=without_database.service()
+        TEMPLATE_PATH, json=body, auth=without_database.get_service_auth()
     )
-    assert (answer.status_code, answer.json()) == (400, error(f"{field} is required"))
+    assert (answer.status_code, answer.json()) == (400, build_error(f"{field} is required"))
 
 
-E164 = "must be a phone number in E.164 form, such as +23276123456"
-NOT_A_TEMPLATE = "template is not the name of a template"
-NOT_A_LANGUAGE = "language must be a code such as en or en_US"
-EACH = "parameters must have at most 1024 characters each, and no NUL"
+E164_ERROR = "must be a phone number in E.164 form, such as +23276123456"
+TEMPLATE_ERROR = "template is not the name of a template"
+LANGUAGE_ERROR = "language must be a code such as en or en_US"
+PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NUL"
 
 
 @pytest.mark.parametrize(
@@ -107,42 +111,44 @@ EACH = "parameters must have at most 1024 characters each, and no NUL"
         ({"parameters": "918273"}, 400, "parameters must be an array"),
         ({"parameters": ["1", 918273]}, 400, "parameters[1] must be a string"),
         ({"parameters": [None]}, 400, "parameters[0] must be a string"),
-        ({"to": ""}, 422, f"to {E164}"),
-        ({"to": "918273"}, 422, f"to {E164}"),
-        ({"template": ""}, 422, NOT_A_TEMPLATE),
-        ({"template": "One-Time"}, 422, NOT_A_TEMPLATE),
-        ({"template": "one_time\n"}, 422, NOT_A_TEMPLATE),
-        ({"template": "x" * 65}, 422, NOT_A_TEMPLATE),
-        ({"language": ""}, 422, NOT_A_LANGUAGE),
-        ({"language": "english"}, 422, NOT_A_LANGUAGE),
-        ({"language": "en-US"}, 422, NOT_A_LANGUAGE),
+        ({"to": ""}, 422, f"to {E164_ERROR}"),
+        ({"to": "918273"}, 422, f"to {E164_ERROR}"),
+        ({"template": ""}, 422, TEMPLATE_ERROR),
+        ({"template": "One-Time"}, 422, TEMPLATE_ERROR),
+        ({"template": "one_time\n"}, 422, TEMPLATE_ERROR),
+        ({"template": "x" * 65}, 422, TEMPLATE_ERROR),
+        ({"language": ""}, 422, LANGUAGE_ERROR),
+        ({"language": "english"}, 422, LANGUAGE_ERROR),
+        ({"language": "en-US"}, 422, LANGUAGE_ERROR),
         ({"parameters": ["1"] * 21}, 422, "parameters must have at most 20 items"),
-        ({"parameters": ["918273" * 200]}, 422, EACH),
-        ({"parameters": ["9182\0"]}, 422, EACH),
+        ({"parameters": ["918273" * 200]}, 422, PARAMETERS_ERROR),
+        ({"parameters": ["9182\0"]}, 422, PARAMETERS_ERROR),
     ],
 )
 async def test_a_wrong_field_is_named(
-    without_database: Stage, fields: dict[str, Any], status: int, sentence: str
+    without_database: MessengerApp, fields: dict[str, Any], status: int, sentence: str
 ) -> None:
-    answer = await send(without_database, **fields)
-    assert (answer.status_code, answer.json()) == (status, error(sentence))
+    answer = await send_template(without_database, **fields)
+    assert (answer.status_code, answer.json()) == (status, build_error(sentence))
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "en_US", "fil"])
-async def test_languages(messenger: Stage, language: str) -> None:
-    assert (await send(messenger, language=language)).status_code == 202
+async def test_languages(messenger: MessengerApp, language: str) -> None:
+    assert (await send_template(messenger, language=language)).status_code == 202
 
 
 @pytest.mark.parametrize("key", ["", "x" * 65, "with space"])
-async def test_a_key_that_is_none(without_database: Stage, key: str) -> None:
-    answer = await send(without_database, key)
+async def test_a_key_that_is_none(without_database: MessengerApp, key: str) -> None:
+    answer = await send_template(without_database, key)
     sentence = "Idempotency-Key must be 1 to 64 ASCII characters"
-    assert (answer.status_code, answer.json()) == (422, error(sentence))
+    assert (answer.status_code, answer.json()) == (422, build_error(sentence))
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", TEMPLATE), ("GET", f"{OUTBOX}?to=%2B232")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", TEMPLATE_PATH), ("GET", f"{OUTBOX_PATH}?to=%2B232")]
+)
 async def test_a_service_signature_is_wanted(
-    without_database: Stage, method: str, path: str
+    without_database: MessengerApp, method: str, path: str
 ) -> None:
     async def refused(auth: httpx2.Auth | None = None, **headers: str) -> str:
         answer = await without_database.client.request(method, path, auth=auth, headers=headers)
@@ -160,31 +166,33 @@ async def test_a_service_signature_is_wanted(
     assert await refused(None, **name) == "X-Service-Signature is missing"
     name["X-Service-Signature"] = "0" * 64
     assert await refused(None, **name) == "X-Service-Timestamp is malformed"
-    assert await refused(ServiceSignature("gateway", "another")) == unknown
-    assert await refused(ServiceSignature("nobody", "another")) == unknown
+    assert await refused(ServiceAuth("gateway", "another")) == unknown
+    assert await refused(ServiceAuth("nobody", "another")) == unknown
     late = "X-Service-Timestamp is more than 5 minutes from now"
     for timestamp in ("1577836800", "99999999999"):
         assert await refused(None, **name | {"X-Service-Timestamp": timestamp}) == late
 
 
-async def test_another_path_is_signed_otherwise(messenger: Stage) -> None:
+async def test_another_path_is_signed_otherwise(messenger: MessengerApp) -> None:
     timestamp = str(int(messenger.services.clock().timestamp()))
     secret = messenger.services.settings.service_secrets["gateway"].encode()
     for query, status in ((b"to=%2B23276123456", 200), (b"to=%2B23276999999", 401)):
-        signature = signing.sign_service(secret, "GET", OUTBOX, query, timestamp)
+        signature = signing.sign_service(secret, "GET", OUTBOX_PATH, query, timestamp)
         headers = {
             "X-Service-Name": "gateway",
             "X-Service-Timestamp": timestamp,
             "X-Service-Signature": signature,
         }
-        answer = await messenger.client.get(f"{OUTBOX}?to={quote(PHONE)}", headers=headers)
+        answer = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", headers=headers)
         assert answer.status_code == status
 
 
 @pytest.mark.parametrize("written", ["%2B23276123456", "+23276123456", "%2023276123456"])
-async def test_a_plus_in_the_query_is_understood(messenger: Stage, written: str) -> None:
-    await send(messenger)
-    answer = await messenger.client.get(f"{OUTBOX}?to={written}", auth=messenger.service())
+async def test_a_plus_in_the_query_is_understood(messenger: MessengerApp, written: str) -> None:
+    await send_template(messenger)
+    answer = await messenger.client.get(
+        f"{OUTBOX_PATH}?to={written}", auth=messenger.get_service_auth()
+    )
     assert len(answer.json()["data"]) == 1
 
 
@@ -194,31 +202,33 @@ async def test_a_plus_in_the_query_is_understood(messenger: Stage, written: str)
         ("", "to is required"),
         ("?to=", "to is required"),
         ("?phone=%2B23276123456", "to is required"),
-        ("?to=23276123456", f"to {E164}"),
-        ("?to=%00", f"to {E164}"),
-        ("?to=%ff", f"to {E164}"),
+        ("?to=23276123456", f"to {E164_ERROR}"),
+        ("?to=%00", f"to {E164_ERROR}"),
+        ("?to=%ff", f"to {E164_ERROR}"),
         ("?to=%2B99912345678", "to is not a phone number of any country"),
     ],
 )
-async def test_whose_outbox(without_database: Stage, query: str, sentence: str) -> None:
-    answer = await without_database.client.get(OUTBOX + query, auth=without_database.service())
-    assert (answer.status_code, answer.json()) == (400, error(sentence))
+async def test_whose_outbox(without_database: MessengerApp, query: str, sentence: str) -> None:
+    answer = await without_database.client.get(
+        OUTBOX_PATH + query, auth=without_database.get_service_auth()
+    )
+    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
 async def test_in_production_there_is_no_outbox(tmp_path: Path, database_url: str) -> None:
-    async with stage(tmp_path, database_url, **PRODUCTION) as messenger:
-        assert (await send(messenger)).status_code == 202
-        for auth in (None, messenger.service()):
-            answer = await messenger.client.get(f"{OUTBOX}?to={quote(PHONE)}", auth=auth)
-            assert (answer.status_code, answer.json()) == (404, error("Not found"))
+    async with run_messenger_app(tmp_path, database_url, **PRODUCTION_ENVIRON) as messenger:
+        assert (await send_template(messenger)).status_code == 202
+        for auth in (None, messenger.get_service_auth()):
+            answer = await messenger.client.get(f"{OUTBOX_PATH}?to={quote(PHONE)}", auth=auth)
+            assert (answer.status_code, answer.json()) == (404, build_error("Not found"))
         described = (await messenger.client.get("/openapi.json")).json()["paths"]
-        assert OUTBOX not in described
-        assert TEMPLATE in described
+        assert OUTBOX_PATH not in described
+        assert TEMPLATE_PATH in described
 
 
-async def test_what_is_sent_is_sealed(messenger: Stage) -> None:
+async def test_what_is_sent_is_sealed(messenger: MessengerApp) -> None:
     code = "918273" * 3  # six digits may be in a number or a time by chance
-    await send(messenger, parameters=[code])
+    await send_template(messenger, parameters=[code])
     row = await messenger.services.database.fetchrow("SELECT * FROM messenger.outbox")
     assert row is not None
     assert code not in str(msgspec.to_builtins(dict(row), enc_hook=str))

@@ -7,23 +7,23 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from messenger.routes.stage import (
-    BRIDGE,
-    CODE,
-    FLOWS,
-    HEALTH,
-    MESSAGE,
-    OUTBOX,
-    TEMPLATE,
-    WEBHOOK,
-    Stage,
-    delivery,
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    CODE_BODY,
+    FLOWS_PATH,
+    HEALTH_PATH,
+    MESSAGE_BODY,
+    OUTBOX_PATH,
+    TEMPLATE_PATH,
+    WEBHOOK_PATH,
+    MessengerApp,
+    build_delivery,
 )
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.bridge import BridgeMessage
 from tapgate.messenger.routes.messages import TemplateMessage
 
-HANDSHAKE = {
+HANDSHAKE_QUERY = {
     "hub.mode": "subscribe",
     "hub.verify_token": "dev-verify-token",
     "hub.challenge": "1",
@@ -31,7 +31,7 @@ HANDSHAKE = {
 
 
 @pytest.fixture
-async def document(messenger: Stage) -> dict[str, Any]:
+async def document(messenger: MessengerApp) -> dict[str, Any]:
     answer = await messenger.client.get("/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     found: dict[str, Any] = answer.json()
@@ -56,15 +56,15 @@ async def test_it_is_valid_and_describes_every_route(document: dict[str, Any]) -
 
 async def test_who_may_call_shows(document: dict[str, Any]) -> None:
     paths = document["paths"]
-    assert paths[HEALTH]["get"]["security"] == []
-    assert paths[BRIDGE]["post"]["security"] == [{"bridgeToken": []}, {}]
-    assert paths[WEBHOOK]["post"]["security"] == [{"hubSignature": []}, {}]
+    assert paths[HEALTH_PATH]["get"]["security"] == []
+    assert paths[BRIDGE_PATH]["post"]["security"] == [{"bridgeToken": []}, {}]
+    assert paths[WEBHOOK_PATH]["post"]["security"] == [{"hubSignature": []}, {}]
     signature = {"serviceName": [], "serviceTime": [], "serviceSignature": []}
-    assert paths[OUTBOX]["get"]["security"] == [signature]
-    assert list(paths[BRIDGE]["post"]["responses"]) == [
+    assert paths[OUTBOX_PATH]["get"]["security"] == [signature]
+    assert list(paths[BRIDGE_PATH]["post"]["responses"]) == [
         "200", "400", "401", "403", "413", "429", "500", "503",
     ]  # fmt: skip
-    assert list(paths[FLOWS]["post"]["responses"]) == [
+    assert list(paths[FLOWS_PATH]["post"]["responses"]) == [
         "200", "400", "403", "413", "421", "427", "429", "432", "500", "503",
     ]  # fmt: skip
 
@@ -76,8 +76,8 @@ async def test_what_must_be_sent_shows(document: dict[str, Any]) -> None:
 
 
 async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
-    body = document["paths"][WEBHOOK]["post"]["requestBody"]["content"]["application/json"]
-    OAS31Validator(body["schema"]).validate(delivery("wamid.1"))
+    body = document["paths"][WEBHOOK_PATH]["post"]["requestBody"]["content"]["application/json"]
+    OAS31Validator(body["schema"]).validate(build_delivery("wamid.1"))
     entry = body["schema"]["properties"]["entry"]["items"]["properties"]
     value = entry["changes"]["items"]["properties"]["value"]["properties"]
     assert value.keys() == {"messaging_product", "metadata", "contacts", "messages"}
@@ -121,37 +121,37 @@ async def test_response_examples_match_their_schemas(document: dict[str, Any]) -
     assert checked >= 6
 
 
-async def test_the_examples_are_accepted(messenger: Stage) -> None:
-    bridge = await messenger.client.post(BRIDGE, json=BridgeMessage.EXAMPLE)
+async def test_the_examples_are_accepted(messenger: MessengerApp) -> None:
+    bridge = await messenger.client.post(BRIDGE_PATH, json=BridgeMessage.EXAMPLE)
     assert bridge.status_code == 200
     template = await messenger.client.post(
-        TEMPLATE, json=TemplateMessage.EXAMPLE, auth=messenger.service()
+        TEMPLATE_PATH, json=TemplateMessage.EXAMPLE, auth=messenger.get_service_auth()
     )
     assert template.status_code == 202
 
 
 async def test_answers_agree_with_the_description(
-    messenger: Stage, document: dict[str, Any]
+    messenger: MessengerApp, document: dict[str, Any]
 ) -> None:
-    client, service = messenger.client, messenger.service()
+    client, service = messenger.client, messenger.get_service_auth()
     answers = [
-        await client.post(BRIDGE, json=MESSAGE),
-        await client.post(BRIDGE, json={}),
-        await client.post(BRIDGE, content=b"x" * (9 << 20)),
-        await client.get(WEBHOOK, params=HANDSHAKE),
-        await client.get(WEBHOOK),
-        await client.post(WEBHOOK, json=delivery("wamid.1")),
-        await client.post(WEBHOOK, content=b"{"),
-        await client.post(FLOWS, content=b"{}"),
-        await client.post(TEMPLATE, json=CODE, auth=service),
-        await client.post(TEMPLATE, json=CODE),
-        await client.post(TEMPLATE, json=CODE | {"to": "1"}, auth=service),
-        await client.get(OUTBOX, params={"to": CODE["to"]}, auth=service),
-        await client.get(OUTBOX, auth=service),
-        await client.get(HEALTH),
+        await client.post(BRIDGE_PATH, json=MESSAGE_BODY),
+        await client.post(BRIDGE_PATH, json={}),
+        await client.post(BRIDGE_PATH, content=b"x" * (9 << 20)),
+        await client.get(WEBHOOK_PATH, params=HANDSHAKE_QUERY),
+        await client.get(WEBHOOK_PATH),
+        await client.post(WEBHOOK_PATH, json=build_delivery("wamid.1")),
+        await client.post(WEBHOOK_PATH, content=b"{"),
+        await client.post(FLOWS_PATH, content=b"{}"),
+        await client.post(TEMPLATE_PATH, json=CODE_BODY, auth=service),
+        await client.post(TEMPLATE_PATH, json=CODE_BODY),
+        await client.post(TEMPLATE_PATH, json=CODE_BODY | {"to": "1"}, auth=service),
+        await client.get(OUTBOX_PATH, params={"to": CODE_BODY["to"]}, auth=service),
+        await client.get(OUTBOX_PATH, auth=service),
+        await client.get(HEALTH_PATH),
     ]
-    messenger.gateway.away = True
-    answers.append(await client.post(BRIDGE, json=MESSAGE | {"message": "balance"}))
+    messenger.gateway.is_unreachable = True
+    answers.append(await client.post(BRIDGE_PATH, json=MESSAGE_BODY | {"message": "balance"}))
     for answer in answers:
         operation = document["paths"][answer.request.url.path][answer.request.method.lower()]
         media, _, _ = answer.headers["content-type"].partition(";")

@@ -10,21 +10,29 @@ import httpx2
 import msgspec
 import pytest
 
-from messenger.routes.stage import FLOWS, PRODUCTION, WEBHOOK, Stage, delivery, error, stage
+from messenger.routes.builders import (
+    FLOWS_PATH,
+    PRODUCTION_ENVIRON,
+    WEBHOOK_PATH,
+    MessengerApp,
+    build_delivery,
+    build_error,
+    run_messenger_app,
+)
 from tapgate import signing
 from tapgate.clock import system_clock
 
 SECRET = "the secret of the app"
-WRONG = error("hub.mode or hub.verify_token is wrong")
+HANDSHAKE_ERROR = build_error("hub.mode or hub.verify_token is wrong")
 
 
-async def handshake(messenger: Stage, **query: str) -> httpx2.Response:
+async def send_handshake(messenger: MessengerApp, **query: str) -> httpx2.Response:
     return await messenger.client.get(
-        WEBHOOK, params={f"hub.{name}": value for name, value in query.items()}
+        WEBHOOK_PATH, params={f"hub.{name}": value for name, value in query.items()}
     )
 
 
-async def received(messenger: Stage) -> list[str]:
+async def list_received_ids(messenger: MessengerApp) -> list[str]:
     rows = await messenger.services.database.fetch(
         "SELECT message_id FROM messenger.received ORDER BY message_id"
     )
@@ -32,8 +40,10 @@ async def received(messenger: Stage) -> list[str]:
 
 
 @pytest.mark.parametrize("challenge", ["1158201444", "<script>alert(1)</script>", "a b+é"])
-async def test_the_challenge_is_answered_as_it_is(without_database: Stage, challenge: str) -> None:
-    answer = await handshake(
+async def test_the_challenge_is_answered_as_it_is(
+    without_database: MessengerApp, challenge: str
+) -> None:
+    answer = await send_handshake(
         without_database, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
     )
     assert (answer.status_code, answer.text) == (200, challenge)
@@ -53,70 +63,72 @@ async def test_the_challenge_is_answered_as_it_is(without_database: Stage, chall
         {"verify_token": "dev-verify-token", "challenge": "1"},
     ],
 )
-async def test_a_wrong_handshake(without_database: Stage, query: dict[str, str]) -> None:
-    answer = await handshake(without_database, **query)
-    assert (answer.status_code, answer.json()) == (403, WRONG)
+async def test_a_wrong_handshake(without_database: MessengerApp, query: dict[str, str]) -> None:
+    answer = await send_handshake(without_database, **query)
+    assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
 
 
 async def test_a_handshake_without_a_challenge_that_can_be_answered(
-    without_database: Stage,
+    without_database: MessengerApp,
 ) -> None:
     right = {"mode": "subscribe", "verify_token": "dev-verify-token"}
-    missing = await handshake(without_database, **right)
-    assert (missing.status_code, missing.json()) == (400, error("hub.challenge is required"))
-    endless = await handshake(without_database, **right, challenge="1" * 1025)
+    missing = await send_handshake(without_database, **right)
+    assert (missing.status_code, missing.json()) == (400, build_error("hub.challenge is required"))
+    endless = await send_handshake(without_database, **right, challenge="1" * 1025)
     sentence = "hub.challenge must have at most 1024 characters"
-    assert (endless.status_code, endless.json()) == (400, error(sentence))
+    assert (endless.status_code, endless.json()) == (400, build_error(sentence))
 
 
 async def test_an_empty_verify_token_never_matches(tmp_path: Path, database_url: str) -> None:
-    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_VERIFY_TOKEN="") as messenger:
-        answer = await handshake(messenger, mode="subscribe", verify_token="", challenge="1")
-    assert (answer.status_code, answer.json()) == (403, WRONG)
+    async with run_messenger_app(
+        tmp_path, database_url, TAPGATE_MESSENGER_VERIFY_TOKEN=""
+    ) as messenger:
+        answer = await send_handshake(messenger, mode="subscribe", verify_token="", challenge="1")
+    assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
 
 
-async def test_a_delivery_is_stored_and_acknowledged(messenger: Stage) -> None:
-    body = msgspec.json.encode(delivery("wamid.1"))
+async def test_a_delivery_is_stored_and_acknowledged(messenger: MessengerApp) -> None:
+    body = msgspec.json.encode(build_delivery("wamid.1"))
     for _ in range(2):
         answer = await messenger.deliver(body)
         assert (answer.status_code, answer.json()) == (200, {"status": "success"})
-    assert await received(messenger) == ["wamid.1"]
+    assert await list_received_ids(messenger) == ["wamid.1"]
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"entry": []}', b'{"entry": 7}', b'{"entry": [{}]}'])
-async def test_a_delivery_without_messages(without_database: Stage, body: bytes) -> None:
+async def test_a_delivery_without_messages(without_database: MessengerApp, body: bytes) -> None:
     answer = await without_database.deliver(body)
     assert (answer.status_code, answer.json()) == (200, {"status": "success"})
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
-async def test_what_is_no_delivery(without_database: Stage, body: bytes) -> None:
+async def test_what_is_no_delivery(without_database: MessengerApp, body: bytes) -> None:
     answer = await without_database.deliver(body)
     sentence = "The body is not a delivery in JSON"
-    assert (answer.status_code, answer.json()) == (400, error(sentence))
+    assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
 async def test_over_the_rate_it_is_acknowledged_and_not_acted_on(
     tmp_path: Path, database_url: str
 ) -> None:
     """One count for the webhook and the compatibility endpoint; one reply asks to slow down."""
-    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
-        assert (await messenger.say()).status_code == 200
+    async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
+        assert (await messenger.post_message()).status_code == 200
         for number in range(4):
-            body = msgspec.json.encode(delivery(f"wamid.{number}"))
+            body = msgspec.json.encode(build_delivery(f"wamid.{number}"))
             answer = await messenger.deliver(body)
             assert (answer.status_code, answer.json()) == (200, {"status": "success"})
-        assert (await messenger.say()).status_code == 429
+        assert (await messenger.post_message()).status_code == 429
         database = messenger.services.database
         rows = await database.fetch("SELECT status FROM messenger.received ORDER BY message_id")
         assert [row["status"] for row in rows] == ["waiting"] + ["throttled"] * 3
         assert await database.fetchval("SELECT count(*) FROM messenger.outbox") == 1
 
 
-async def test_what_cannot_be_stored_is_delivered_again(without_database: Stage) -> None:
-    answer = await without_database.deliver(msgspec.json.encode(delivery("wamid.1")))
+async def test_what_cannot_be_stored_is_delivered_again(without_database: MessengerApp) -> None:
+    answer = await without_database.deliver(msgspec.json.encode(build_delivery("wamid.1")))
     assert answer.status_code == 503
-    assert answer.json() == error(
+    assert answer.json() == build_error(
         "The messenger cannot do this at the moment. Please try again soon."
     )
     assert answer.headers["retry-after"] == "1"
@@ -125,66 +137,75 @@ async def test_what_cannot_be_stored_is_delivered_again(without_database: Stage)
 async def test_with_an_app_secret_the_signature_is_wanted(
     tmp_path: Path, database_url: str
 ) -> None:
-    body = msgspec.json.encode(delivery("wamid.1"))
+    body = msgspec.json.encode(build_delivery("wamid.1"))
     right = signing.webhook_signature(SECRET.encode(), body)
-    wrong = error("X-Hub-Signature-256 is wrong")
-    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET) as messenger:
+    wrong = build_error("X-Hub-Signature-256 is wrong")
+    async with run_messenger_app(
+        tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET
+    ) as messenger:
         unsigned = await messenger.deliver(body)
         assert unsigned.status_code == 401
-        assert unsigned.json() == error("X-Hub-Signature-256 is missing")
+        assert unsigned.json() == build_error("X-Hub-Signature-256 is missing")
         for signature in ("", "sha256=", right, f"sha1={right}", f"sha256={right[:-1]}",
                           f"sha256={right[::-1]}", "sha256=\xff"):  # fmt: skip
             headers = {"X-Hub-Signature-256": signature.encode("latin-1")}
-            answer = await messenger.client.post(WEBHOOK, content=body, headers=headers)
+            answer = await messenger.client.post(WEBHOOK_PATH, content=body, headers=headers)
             assert (answer.status_code, answer.json()) == (401, wrong), signature
         assert (await messenger.deliver(body, "another secret")).status_code == 401
-        assert await received(messenger) == []
+        assert await list_received_ids(messenger) == []
         assert (await messenger.deliver(body, SECRET)).status_code == 200
-        assert await received(messenger) == ["wamid.1"]
+        assert await list_received_ids(messenger) == ["wamid.1"]
 
 
-@pytest.mark.parametrize("path", [WEBHOOK, FLOWS])
-async def test_in_production_without_an_app_secret(in_production: Stage, path: str) -> None:
+@pytest.mark.parametrize("path", [WEBHOOK_PATH, FLOWS_PATH])
+async def test_in_production_without_an_app_secret(in_production: MessengerApp, path: str) -> None:
     answer = await in_production.client.post(path, content=b"{}")
     assert answer.status_code == 403
-    assert answer.json() == error("In production this needs TAPGATE_MESSENGER_APP_SECRET to be set")
+    assert answer.json() == build_error(
+        "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
+    )
 
 
 async def test_in_production_with_an_app_secret(tmp_path: Path, database_url: str) -> None:
-    async with stage(
-        tmp_path, database_url, **PRODUCTION, TAPGATE_MESSENGER_APP_SECRET=SECRET
+    async with run_messenger_app(
+        tmp_path, database_url, **PRODUCTION_ENVIRON, TAPGATE_MESSENGER_APP_SECRET=SECRET
     ) as messenger:
-        answer = await messenger.deliver(msgspec.json.encode(delivery("wamid.1")), SECRET)
+        answer = await messenger.deliver(msgspec.json.encode(build_delivery("wamid.1")), SECRET)
     assert answer.status_code == 200
 
 
 async def test_a_flow_with_a_bad_signature(tmp_path: Path, database_url: str) -> None:
-    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET) as messenger:
-        missing = await messenger.client.post(FLOWS, content=b"{}")
+    async with run_messenger_app(
+        tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET
+    ) as messenger:
+        missing = await messenger.client.post(FLOWS_PATH, content=b"{}")
         assert missing.status_code == 432
-        assert missing.json() == error("X-Hub-Signature-256 is missing")
+        assert missing.json() == build_error("X-Hub-Signature-256 is missing")
         headers = {"X-Hub-Signature-256": "sha256=" + "0" * 64}
-        wrong = await messenger.client.post(FLOWS, content=b"{}", headers=headers)
-        assert (wrong.status_code, wrong.json()) == (432, error("X-Hub-Signature-256 is wrong"))
+        wrong = await messenger.client.post(FLOWS_PATH, content=b"{}", headers=headers)
+        assert (wrong.status_code, wrong.json()) == (
+            432,
+            build_error("X-Hub-Signature-256 is wrong"),
+        )
 
 
-async def test_a_flow_that_cannot_be_decrypted(without_database: Stage) -> None:
+async def test_a_flow_that_cannot_be_decrypted(without_database: MessengerApp) -> None:
     for body in (b"", b"{}", b"[]", b"\xff", b'{"encrypted_flow_data": 1}'):
-        answer = await without_database.client.post(FLOWS, content=body)
+        answer = await without_database.client.post(FLOWS_PATH, content=body)
         assert answer.status_code == 421, body
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
 async def test_reactions_edits_and_deletions_are_acknowledged_and_ignored(
-    messenger: Stage, kind: str
+    messenger: MessengerApp, kind: str
 ) -> None:
-    body = delivery("wamid.1")
+    body = build_delivery("wamid.1")
     message = body["entry"][0]["changes"][0]["value"]["messages"][0]
     message |= {"type": kind, kind: {"message_id": "wamid.0", "emoji": "👍"}}
     answer = await messenger.deliver(msgspec.json.encode(body))
     assert (answer.status_code, answer.json()) == (200, {"status": "success"})
-    assert await received(messenger) == []
+    assert await list_received_ids(messenger) == []
     count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
     assert count == 0
 
@@ -193,24 +214,26 @@ async def test_messages_to_another_number_are_acknowledged_and_ignored(
     tmp_path: Path, database_url: str
 ) -> None:
     own = {"TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1065"}
-    async with stage(tmp_path, database_url, **own) as messenger:
+    async with run_messenger_app(tmp_path, database_url, **own) as messenger:
         for number in ("1065", "9999"):
-            body = delivery(f"wamid.{number}")
+            body = build_delivery(f"wamid.{number}")
             value = body["entry"][0]["changes"][0]["value"]
             value["metadata"] = {"phone_number_id": number}
             value["statuses"] = [{"id": f"sent.{number}", "status": "read"}]
             answer = await messenger.deliver(msgspec.json.encode(body))
             assert answer.status_code == 200
-        assert await received(messenger) == ["wamid.1065"]
+        assert await list_received_ids(messenger) == ["wamid.1065"]
         rows = await messenger.services.database.fetch("SELECT * FROM messenger.statuses")
         assert [row["channel_message_id"] for row in rows] == ["sent.1065"]
 
 
-async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(messenger: Stage) -> None:
+async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(
+    messenger: MessengerApp,
+) -> None:
     """Each process reads a clock of its own, a few milliseconds apart."""
     now, readings = system_clock(), itertools.count()
     messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
-    bodies = [msgspec.json.encode(delivery(f"wamid.{number}")) for number in range(60)]
+    bodies = [msgspec.json.encode(build_delivery(f"wamid.{number}")) for number in range(60)]
     answers = await asyncio.gather(*(messenger.deliver(body) for body in bodies))
     assert {answer.status_code for answer in answers} == {200}
     rows = await messenger.services.database.fetch("SELECT status FROM messenger.received")

@@ -218,9 +218,9 @@ none            | le match est à quelle heure
 """
 
 
-def _read(table: str) -> list[tuple[str, frozenset[str]]]:
+def _parse_samples(table: str) -> list[tuple[str, frozenset[str]]]:
     rows = (line.split("|", 1) for line in table.strip().splitlines())
     return [(text.strip(), frozenset(right.strip().split(","))) for right, text in rows]
 
 
-SAMPLES = _read(_ENGLISH) + _read(_FRENCH)
+SAMPLES = _parse_samples(_ENGLISH) + _parse_samples(_FRENCH)

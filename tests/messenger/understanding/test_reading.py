@@ -10,7 +10,7 @@ from tapgate import money
 from tapgate.messenger.understanding import reading
 from tapgate.messenger.understanding.reading import ParsedPayee, ParsedTransfer
 
-OWN = "+23276000001"
+OWN_PHONE = "+23276000001"
 TODAY = date(2026, 11, 15)
 
 
@@ -99,7 +99,7 @@ def test_amounts_that_are_grouped_are_read_as_they_are(
 def test_what_is_read_can_be_paid(text: str) -> None:
     read = reading.parse_amount(text, "SLE")
     assert read is None or money.parse(read, "SLE") > 0
-    order = reading.parse_transfer(text, OWN, "SLE")
+    order = reading.parse_transfer(text, OWN_PHONE, "SLE")
     assert order.amount is None or money.parse(order.amount, "SLE") > 0
     assert order.phone is None or order.card_serial is None
     reading.parse_payee(text, None)
@@ -128,7 +128,7 @@ def test_what_is_read_can_be_paid(text: str) -> None:
     ],
 )
 def test_phones(text: str, expected: str | None) -> None:
-    assert reading.parse_phone(text, OWN) == expected
+    assert reading.parse_phone(text, OWN_PHONE) == expected
 
 
 def test_a_phone_without_a_country_needs_somebody_to_have_one() -> None:
@@ -158,9 +158,9 @@ def test_card_serials(text: str, expected: str | None) -> None:
 
 
 def test_recipients() -> None:
-    assert reading.parse_payee("076 123 456", OWN) == ParsedPayee(phone="+23276123456")
-    assert reading.parse_payee("CARD-123", OWN) == ParsedPayee(card_serial="CARD-123")
-    assert reading.parse_payee("my brother", OWN) is None
+    assert reading.parse_payee("076 123 456", OWN_PHONE) == ParsedPayee(phone="+23276123456")
+    assert reading.parse_payee("CARD-123", OWN_PHONE) == ParsedPayee(card_serial="CARD-123")
+    assert reading.parse_payee("my brother", OWN_PHONE) is None
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_recipients() -> None:
     ],
 )
 def test_orders(text: str, expected: ParsedTransfer) -> None:
-    assert reading.parse_transfer(text, OWN, "SLE") == expected
+    assert reading.parse_transfer(text, OWN_PHONE, "SLE") == expected
 
 
 def test_a_payee_by_name() -> None:

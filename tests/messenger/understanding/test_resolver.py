@@ -15,10 +15,10 @@ from tapgate.messenger.understanding import phrases
 from tapgate.messenger.understanding.normalization import MAX_LENGTH, normalize_text
 from tapgate.messenger.understanding.resolver import Resolver, match_literal, resolve
 
-MONEY = {"send", "yes"}
+MONEY_COMMANDS = {"send", "yes"}
 
 
-def verdict(meaning: Intent, right: frozenset[str]) -> str:
+def classify_outcome(meaning: Intent, right: frozenset[str]) -> str:
     if meaning.command is not None:
         return "right" if meaning.command in right else "wrong"
     if right == {"none"}:
@@ -26,14 +26,14 @@ def verdict(meaning: Intent, right: frozenset[str]) -> str:
     return "asked" if right.intersection(meaning.candidates) else "missed"
 
 
-def moves_money_wrongly(meaning: Intent, right: frozenset[str]) -> bool:
-    return meaning.command in MONEY and meaning.command not in right
+def is_wrong_money_command(meaning: Intent, right: frozenset[str]) -> bool:
+    return meaning.command in MONEY_COMMANDS and meaning.command not in right
 
 
 def test_labelled_texts(capsys: pytest.CaptureFixture[str]) -> None:
     found = [(resolve(text, None), right) for text, right in SAMPLES]
-    counts = Counter(verdict(meaning, right) for meaning, right in found)
-    money = sum(moves_money_wrongly(meaning, right) for meaning, right in found)
+    counts = Counter(classify_outcome(meaning, right) for meaning, right in found)
+    money = sum(is_wrong_money_command(meaning, right) for meaning, right in found)
     with capsys.disabled():
         print(f"\nlabelled texts ({len(SAMPLES)}): {dict(counts)}, wrong money actions: {money}")
     assert money == 0
@@ -71,8 +71,8 @@ def test_phrases_that_were_left_out_are_understood(capsys: pytest.CaptureFixture
         for phrase in samples[fold::5]:
             meaning = known.resolve(phrase.text, None)
             right = frozenset(meant[normalize_text(phrase.text)])
-            counts[verdict(meaning, right)] += 1
-            money += moves_money_wrongly(meaning, right)
+            counts[classify_outcome(meaning, right)] += 1
+            money += is_wrong_money_command(meaning, right)
     total = counts.total()
     with capsys.disabled():
         print(f"\nleft-out phrases ({total}): {dict(counts)}, wrong money actions: {money}")
@@ -145,7 +145,7 @@ def test_words_work_as_they_are(text: str, command: str) -> None:
     CARD-9""".splitlines(),
 )
 def test_no_money_action_for(text: str) -> None:
-    assert resolve(text.strip(), None).command not in MONEY
+    assert resolve(text.strip(), None).command not in MONEY_COMMANDS
 
 
 def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:

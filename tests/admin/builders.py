@@ -1,0 +1,11 @@
+"""Words that the tests of admins share."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+EMAIL = "ada@example.com"
+PASSWORD = "correct horse battery"
+
+Headers = dict[str, str]
+LogIn = Callable[..., Awaitable[Headers]]
+ListAuditEntries = Callable[..., Awaitable[list[dict[str, Any]]]]

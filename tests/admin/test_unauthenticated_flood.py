@@ -1,0 +1,184 @@
+"""Callers without a good credential cause a bounded amount of work, whatever they send."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from harness import Harness, HmacAuth
+from tapgate.admin.operations import create_first_admin
+from tapgate.gateway import create_app, open_services
+from tapgate.settings import Settings, load_settings
+from tapgate.store.database import Database
+
+BURST_LIMIT = 20
+FLOOD_REQUESTS = 60
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """A small burst, which no time refills: see `_frozen_rates`."""
+    return load_settings(
+        {
+            "TAPGATE_DATA_DIR": str(tmp_path),
+            "TAPGATE_DATABASE_URL": database_url,
+            "TAPGATE_RATE_LIMIT": "1",
+            "TAPGATE_RATE_BURST": str(BURST_LIMIT),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def _frozen_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No token comes back during a test."""
+    now = time.monotonic_ns()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The SQL of every single statement that the process runs."""
+    ran: list[str] = []
+    fetchrow = Database.fetchrow
+
+    async def recorded(self: Database, sql: str, *arguments: object) -> object:
+        ran.append(sql)
+        return await fetchrow(self, sql, *arguments)
+
+    monkeypatch.setattr(Database, "fetchrow", recorded)
+    return ran
+
+
+def build_unknown_key_headers() -> dict[str, str]:
+    return {"Authorization": "Bearer svc_test_0123456789012345678901234567890123456789012"}
+
+
+@pytest.mark.parametrize("kind", ["api key", "signature", "ended session", "console session"])
+async def test_unknown_credentials_reach_the_database_only_within_the_rate(
+    world: Harness, statements: list[str], kind: str
+) -> None:
+    path, headers, caller = "/api/v1/subscribers", {}, None
+    if kind == "api key":
+        headers = build_unknown_key_headers()
+    elif kind == "signature":
+        caller = HmacAuth("key_0123456789abc", "secret")
+    else:
+        caller = await world.create_admin("S")
+        ended = await world.client.post("/api/v1/admin/logout", auth=caller)
+        assert ended.status_code == 204
+        if kind == "console session":
+            path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
+            caller = None
+    statements.clear()
+    answers = [
+        await world.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD_REQUESTS)
+    ]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert len(refused) == FLOOD_REQUESTS - BURST_LIMIT
+    assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+    assert len(statements) == BURST_LIMIT
+
+
+async def test_parallel_guesses_do_not_outrun_the_rate(
+    client: httpx2.AsyncClient, statements: list[str]
+) -> None:
+    guesses = [
+        client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
+        for _ in range(FLOOD_REQUESTS)
+    ]
+    answers = await asyncio.gather(*guesses)
+    assert sorted(answer.status_code for answer in answers) == [401] * BURST_LIMIT + [429] * (
+        FLOOD_REQUESTS - BURST_LIMIT
+    )
+    assert len(statements) == BURST_LIMIT
+
+
+async def test_good_callers_of_the_same_address_are_served_during_a_flood(world: Harness) -> None:
+    key, admin = await world.create_api_key("subscribers:read"), await world.create_admin("S")
+    for caller in (key, admin):
+        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+    for _ in range(FLOOD_REQUESTS):
+        await world.client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
+    for caller in (key, admin):
+        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+    # Also after another session's end, which empties the cache of sessions.
+    another = await world.create_admin("C")
+    assert (await world.client.post("/api/v1/admin/logout", auth=another)).status_code in (204, 429)
+    assert (await world.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
+
+
+async def test_a_good_credential_costs_the_address_nothing(world: Harness) -> None:
+    for _ in range(BURST_LIMIT + 5):
+        key = await world.create_api_key("subscribers:read")
+        assert (await world.client.get("/api/v1/subscribers", auth=key)).status_code == 200
+
+
+@pytest.fixture
+async def clients(
+    settings: Settings, database_url: str
+) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
+    """An attacker and an admin on different addresses of a gateway with an ordinary rate."""
+    ordinary = load_settings(
+        {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
+    )
+    async with open_services(ordinary, database_url) as services:
+        app = create_app(services)
+        async with (
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app, client=("192.0.2.1", 1)),
+                base_url="http://gateway",
+            ) as attacker,
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app, client=("192.0.2.2", 1)),
+                base_url="http://gateway",
+            ) as admin,
+        ):
+            yield attacker, admin
+
+
+async def test_a_login_flood_of_one_address_does_not_keep_out_others(
+    world: Harness, clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
+) -> None:
+    attacker, admin = clients
+    good = {"email": "ada@example.com", "password": "correct horse battery"}
+    await create_first_admin(world.services, **good)
+    flood = [
+        asyncio.create_task(
+            attacker.post(
+                "/api/v1/admin/login",
+                json={"email": f"{number}@example.com", "password": "wrong password"},
+            )
+        )
+        for number in range(90)
+    ]
+    await asyncio.sleep(0.05)
+    logins = [await admin.post("/api/v1/admin/login", json=good) for _ in range(9)]
+    assert [answer.status_code for answer in logins] == [200] * 9
+    answers = [await task for task in flood]
+    assert {answer.status_code for answer in answers} <= {401, 429, 503}
+    assert all("retry-after" in answer.headers for answer in answers if answer.status_code != 401)
+    assert sum(answer.status_code == 401 for answer in answers) <= 31
+
+
+async def test_failed_logins_of_an_address_are_limited_whatever_the_email(
+    clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
+) -> None:
+    attacker, other = clients
+
+    async def statuses(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        found = []
+        for number in range(count):
+            fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
+            sent = {"data": fields} if "console" in url else {"json": fields}
+            found.append((await client.post(url, **sent)).status_code)
+        return found
+
+    first = await statuses("/api/v1/admin/login", attacker, 40)
+    assert first[:30] == [401] * 30
+    assert first[-1] == 429
+    # The console's form is the same login.
+    assert 429 in await statuses("/console/sign-in", attacker, 3)
+    assert await statuses("/console/sign-in", other, 1) == [401]

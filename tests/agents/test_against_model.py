@@ -1,0 +1,270 @@
+"""Random days of agents against the plainest model of them: after every step, every answer and
+every balance is the model's, and all accounts together hold nothing."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from agents.builders import AGENT_PIN, AGENTS_URL, create_agent, create_sub_agent
+from harness import PIN, WRONG_PIN, Harness
+from tapgate import ids, money
+from tapgate.ledger.verify import verify
+
+#: name -> whose sub-agent, commission tier
+AGENTS = {"boss": (None, 1), "left": ("boss", 2), "right": ("boss", 3), "rival": (None, 1)}
+CUSTOMERS = ("ami", "ben")
+OPENING_FLOAT, OPENING_WALLET = 100_00, 50_00
+MIN_COMMISSIONED_AMOUNT = 10_00
+
+
+class Step(NamedTuple):
+    kind: str
+    agent: str
+    other: str = ""
+    amount: int = 0
+    pin: str = AGENT_PIN
+
+
+agents = st.sampled_from(list(AGENTS))
+customers = st.sampled_from(CUSTOMERS)
+amounts = st.integers(1, 70_00)
+pins = st.sampled_from([AGENT_PIN] * 9 + [WRONG_PIN])
+commands = st.sampled_from(["payout-commission", "suspend", "activate", "terminate"])
+
+
+def build_steps(kind: str, agent: st.SearchStrategy[str], other: st.SearchStrategy[str]) -> Any:
+    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda made: Step(*made))
+
+
+sequences = st.lists(
+    st.one_of(
+        build_steps("fund", agents, st.just("")),
+        build_steps("cashin", agents, customers),
+        build_steps("cashout", agents, customers),
+        build_steps("transfer", agents, agents),
+        build_steps("transfer", st.just("boss"), st.sampled_from(["left", "right"])),
+        st.tuples(commands, agents).map(lambda made: Step(*made)),
+        st.tuples(commands, st.just("left")).map(lambda made: Step(*made)),
+    ),
+    min_size=15,
+    max_size=30,
+)
+
+
+class AgentModel:
+    def __init__(self) -> None:
+        self.floats = dict.fromkeys(AGENTS, OPENING_FLOAT)
+        self.commissions = dict.fromkeys(AGENTS, 0)
+        self.earned = dict.fromkeys(AGENTS, 0)  # ever, in half percents of a cent
+        self.cashed_out: Counter[tuple[str, str]] = Counter()
+        self.wallets = dict.fromkeys(CUSTOMERS, OPENING_WALLET)
+        self.statuses = dict.fromkeys(AGENTS, "active")
+        self.pin_attempts_left = dict.fromkeys(AGENTS, 3)
+
+    def run(self, step: Step) -> str | None:
+        """The code of a refusal; None when it was done."""
+        match step.kind:
+            case "fund":
+                return self._fund(step)
+            case "cashin":
+                return self._check_pin(step) or self._cash_in(step)
+            case "cashout":
+                return self._check_pin(step) or self._cash_out(step)
+            case "transfer":
+                return (
+                    self._check_same_network(step) or self._check_pin(step) or self._transfer(step)
+                )
+            case "payout-commission":
+                return self._pay_out(step)
+        return self._change_status(step)
+
+    def _check_pin(self, step: Step) -> str | None:
+        if self.pin_attempts_left[step.agent] == 0:
+            return "ACCOUNT_LOCKED"
+        if step.pin == AGENT_PIN:
+            self.pin_attempts_left[step.agent] = 3
+            return None
+        self.pin_attempts_left[step.agent] -= 1
+        return "INVALID_PIN"
+
+    def _check_active(self, agent: str) -> str | None:
+        return None if self.statuses[agent] == "active" else "AGENT_NOT_ACTIVE"
+
+    def _fund(self, step: Step) -> str | None:
+        if code := self._check_active(step.agent):
+            return code
+        self.floats[step.agent] += step.amount
+        return None
+
+    def _cash_in(self, step: Step) -> str | None:
+        if code := self._check_active(step.agent):
+            return code
+        if step.amount > self.floats[step.agent]:
+            return "INSUFFICIENT_FLOAT"
+        self.floats[step.agent] -= step.amount
+        self.wallets[step.other] += step.amount
+        # Of what the customer cashed out here before, nothing is earned a second time.
+        place = (step.agent, step.other)
+        matched = min(step.amount, self.cashed_out[place])
+        self.cashed_out[place] -= matched
+        if step.amount >= MIN_COMMISSIONED_AMOUNT:
+            half_percents = AGENTS[step.agent][1] + 1
+            before = (self.earned[step.agent] + 100) // 200
+            self.earned[step.agent] += (step.amount - matched) * half_percents
+            self.commissions[step.agent] += (self.earned[step.agent] + 100) // 200 - before
+        return None
+
+    def _cash_out(self, step: Step) -> str | None:
+        if code := self._check_active(step.agent):
+            return code
+        if step.amount > self.wallets[step.other]:
+            return "INSUFFICIENT_FUNDS"
+        self.wallets[step.other] -= step.amount
+        self.floats[step.agent] += step.amount
+        self.cashed_out[step.agent, step.other] += step.amount
+        return None
+
+    def _check_same_network(self, step: Step) -> str | None:
+        if step.agent == step.other:
+            return "SELF_TRANSFER"
+        return None if AGENTS[step.other][0] == step.agent else "FORBIDDEN"
+
+    def _transfer(self, step: Step) -> str | None:
+        if code := self._check_active(step.agent):
+            return code
+        if step.amount > self.floats[step.agent]:
+            return "INSUFFICIENT_FLOAT"
+        if code := self._check_active(step.other):
+            return code
+        self.floats[step.agent] -= step.amount
+        self.floats[step.other] += step.amount
+        return None
+
+    def _pay_out(self, step: Step) -> str | None:
+        if code := self._check_active(step.agent):
+            return code
+        if self.commissions[step.agent] == 0:
+            return "INSUFFICIENT_FUNDS"
+        self.floats[step.agent] += self.commissions[step.agent]
+        self.commissions[step.agent] = 0
+        return None
+
+    def _change_status(self, step: Step) -> str | None:
+        state = self.statuses[step.agent]
+        if state == "terminated":
+            return "NOT_CLOSABLE"
+        if step.kind == "suspend" and state == "suspended":
+            return "ALREADY_SUSPENDED"
+        if step.kind == "activate" and state == "active":
+            return "NOT_SUSPENDED"
+        if step.kind == "terminate" and self.floats[step.agent] + self.commissions[step.agent]:
+            return "NOT_CLOSABLE"
+        self.statuses[step.agent] = {
+            "suspend": "suspended",
+            "activate": "active",
+            "terminate": "terminated",
+        }[step.kind]
+        return None
+
+
+def format_amount(amount: int) -> str:
+    return money.format_decimal(amount, "SLE")
+
+
+class GatewayDriver:
+    """The same agents and customers in the gateway."""
+
+    def __init__(self, world: Harness, auth: Any) -> None:
+        self.harness = world
+        self.auth = auth
+        self.ids: dict[str, str] = {}
+
+    @classmethod
+    async def create(cls, world: Harness) -> "GatewayDriver":
+        town = cls(world, await world.create_admin())
+        records: dict[str, dict[str, Any]] = {}
+        for name, (parent, tier) in AGENTS.items():
+            more: dict[str, Any] = {
+                "commission_tier": tier,
+                "balance": format_amount(OPENING_FLOAT),
+            }
+            if parent is None:
+                records[name] = await create_agent(world, **more)
+            else:
+                records[name] = await create_sub_agent(world, records[parent], **more)
+        for name in CUSTOMERS:
+            records[name] = await world.create_subscriber(balance=format_amount(OPENING_WALLET))
+        town.ids = {name: record["id"] for name, record in records.items()}
+        return town
+
+    async def run(self, step: Step) -> str | None:
+        agent = self.ids[step.agent]
+        amount = format_amount(step.amount)
+        customer = {
+            "agent_id": agent,
+            "subscriber_id": self.ids.get(step.other),
+            "amount": amount,
+            "agent_pin": step.pin,
+        }
+        path, body = {
+            "fund": (f"/{agent}/fund", {"amount": amount}),
+            "cashin": ("/cashin", customer),
+            "cashout": ("/cashout", customer | {"pin": PIN}),
+            "transfer": (
+                "/transfer",
+                {
+                    "from_agent_id": agent,
+                    "to_agent_id": self.ids.get(step.other),
+                    "amount": amount,
+                    "pin": step.pin,
+                },
+            ),
+        }.get(step.kind, (f"/{agent}/{step.kind}", {"reason": "r"}))
+        answer = await self.harness.client.post(AGENTS_URL + path, json=body, auth=self.auth)
+        assert answer.status_code < 500, answer.text
+        code: str | None = answer.json().get("code")
+        return code
+
+    async def get_balances(self) -> dict[tuple[str, str], int]:
+        names = {
+            int(ids.decode(public[:4], public) or 0): name for name, public in self.ids.items()
+        }
+        rows = await self.harness.services.database.fetch(
+            "SELECT owner_id, kind, balance FROM accounts WHERE owner_id = ANY ($1)", list(names)
+        )
+        return {(names[row["owner_id"]], row["kind"]): row["balance"] for row in rows}
+
+    async def total_balance(self) -> int:
+        """Of all accounts; what the platform's own hold is what their entries say."""
+        found = await self.harness.services.database.fetchval(
+            """SELECT (SELECT sum(balance) FROM accounts)
+                    + (SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount
+                                                ELSE -amount END), 0)
+                       FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
+                       WHERE a.owner_id IS NULL)"""
+        )
+        return int(found)
+
+
+@given(sequences)
+@settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],  # to find a smaller example takes minutes
+)
+async def test_random_days_agree_with_the_model(world: Harness, sequence: list[Step]) -> None:
+    model, town = AgentModel(), await GatewayDriver.create(world)
+    for step in sequence:
+        assert await town.run(step) == model.run(step), step
+        assert await town.get_balances() == {
+            **{(name, "float"): balance for name, balance in model.floats.items()},
+            **{(name, "commission"): balance for name, balance in model.commissions.items()},
+            **{(name, "wallet"): balance for name, balance in model.wallets.items()},
+        }
+        assert await town.total_balance() == 0
+    async with world.services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

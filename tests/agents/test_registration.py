@@ -1,0 +1,208 @@
+"""Registering an agent, and what its record looks like."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.builders import (
+    AGENT_PIN,
+    AGENTS_URL,
+    build_registration,
+    create_agent,
+    create_agent_in_status,
+    parse_error,
+    register_agent,
+)
+from harness import Harness
+from tapgate import ids
+from tapgate.agents import model, queries
+from tapgate.edge.services import Services
+
+RECORD_FIELDS = [
+    "id",
+    "agent_type",
+    "parent_agent_id",
+    "name",
+    "business_name",
+    "phone_number",
+    "email",
+    "address",
+    "commission_tier",
+    "status",
+    "account_id",
+    "float_balance",
+    "commission_balance",
+    "currency",
+    "created_at",
+    "updated_at",
+]
+
+
+async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
+    parent = await create_agent(world)
+    body = build_registration(
+        world,
+        agent_type="sub_agent",
+        parent_agent_id=parent["id"],
+        business_name="Kamara Stores",
+        email="Shop@Example.com",
+        address="12 Siaka Stevens Street, Freetown",
+        commission_tier=3,
+    )
+    admin = await world.create_admin()
+    answer = await client.post(AGENTS_URL, json=body, auth=admin)
+    assert answer.status_code == 201
+    receipt = answer.json()
+    assert list(receipt) == ["success", "message", "agent_id", "agent"]
+    record = receipt["agent"]
+    assert list(record) == RECORD_FIELDS
+    assert receipt["agent_id"] == record["id"]
+    assert record["id"].startswith("agt_")
+    assert record["account_id"].startswith("acc_")
+    assert record["created_at"] == record["updated_at"]
+    assert record | {"id": "", "account_id": "", "created_at": "", "updated_at": ""} == {
+        "id": "",
+        "agent_type": "sub_agent",
+        "parent_agent_id": parent["id"],
+        "name": "Foday Bangura",
+        "business_name": "Kamara Stores",
+        "phone_number": body["phone_number"],
+        "email": "shop@example.com",
+        "address": "12 Siaka Stevens Street, Freetown",
+        "commission_tier": 3,
+        "status": "active",
+        "account_id": "",
+        "float_balance": "0.00",
+        "commission_balance": "0.00",
+        "currency": "SLE",
+        "created_at": "",
+        "updated_at": "",
+    }
+    assert (await client.get(f"{AGENTS_URL}/{record['id']}", auth=admin)).json() == record
+    (entry,) = await world.list_audit_entries(record["id"], "agent.created")
+    assert entry["actor"]["id"] == admin.id
+    assert entry["changes"] == {"status": [None, "active"]}
+
+
+async def test_what_is_not_given_is_null_and_the_tier_is_the_first(world: Harness) -> None:
+    record = await create_agent(world)
+    for field in ("parent_agent_id", "business_name", "email", "address"):
+        assert record[field] is None
+    assert record["commission_tier"] == 1
+
+
+async def test_a_float_and_a_commission_account_are_opened(
+    world: Harness, services: Services
+) -> None:
+    record = await create_agent(world)
+    rows = await services.database.fetch(
+        "SELECT id, kind, holder_name FROM accounts WHERE owner_id = $1 ORDER BY kind DESC",
+        ids.decode(ids.AGENT, record["id"]),
+    )
+    assert [row["kind"] for row in rows] == ["float", "commission"]
+    assert {row["holder_name"] for row in rows} == {"Foday Bangura"}
+    assert ids.encode(ids.ACCOUNT, rows[0]["id"]) == record["account_id"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        ({"name": "Foday Alpha Bangura"}, "Foday B."),
+        ({"name": "Foday"}, "Foday"),
+        ({"name": "Foday Bangura", "business_name": "Kamara Stores"}, "Kamara Stores"),
+    ],
+)
+async def test_what_customers_see_of_the_name(
+    world: Harness, services: Services, fields: dict[str, str], seen: str
+) -> None:
+    record = await create_agent(world, **fields)
+    names = await services.database.fetch(
+        "SELECT public_name FROM accounts WHERE owner_id = $1", ids.decode(ids.AGENT, record["id"])
+    )
+    assert {row["public_name"] for row in names} == {seen}
+
+
+async def test_a_record_can_be_read_by_its_number(world: Harness, services: Services) -> None:
+    record = await create_agent(world, balance="12")
+    agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
+    assert model.to_record(agent).float_balance == "12.00"
+
+
+async def test_a_sub_agent_needs_a_parent(world: Harness) -> None:
+    for fields in ({}, {"parent_agent_id": None}, {"phone_number": "nobody's"}):
+        answer = await register_agent(world, agent_type="sub_agent", **fields)
+        assert parse_error(answer) == (400, "MISSING_PARENT")
+
+
+async def test_a_parent_that_is_not_there(world: Harness) -> None:
+    for unknown in (ids.encode(ids.AGENT, 1), "agt_1", "sub_0000000000001"):
+        answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=unknown)
+        assert parse_error(answer) == (404, "AGENT_NOT_FOUND")
+
+
+async def test_a_parent_is_a_super_agent_who_is_not_terminated(world: Harness) -> None:
+    parent = await create_agent(world)
+    sub_agent = await create_agent(world, agent_type="sub_agent", parent_agent_id=parent["id"])
+    terminated = await create_agent_in_status(world, "terminated")
+    for unfit in (sub_agent, terminated):
+        answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=unfit["id"])
+        assert parse_error(answer) == (422, "VALIDATION_FAILED")
+        assert list(answer.json()["details"]["fields"]) == ["parent_agent_id"]
+    suspended = await create_agent_in_status(world, "suspended")
+    answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=suspended["id"])
+    assert answer.status_code == 201
+
+
+async def test_a_super_agent_has_no_parent(world: Harness) -> None:
+    parent = await create_agent(world)
+    answer = await register_agent(world, parent_agent_id=parent["id"])
+    assert parse_error(answer) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == ["parent_agent_id"]
+
+
+async def test_a_phone_number_belongs_to_one_agent(world: Harness) -> None:
+    phone = world.new_phone_number()
+    answers = await asyncio.gather(*(register_agent(world, phone_number=phone) for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409, 409]
+    spaced = f"{phone[:4]} {phone[4:]}"
+    assert parse_error(await register_agent(world, phone_number=spaced)) == (409, "DUPLICATE_PHONE")
+    # A subscriber may be an agent too.
+    assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
+
+
+async def test_weak_pins_are_refused_unless_the_platform_allows_them(world: Harness) -> None:
+    world.allow_weak_pins()
+    assert (await register_agent(world, pin="1111")).status_code == 201
+    world.allow_weak_pins(False)
+    answer = await register_agent(world, pin="1111")
+    assert parse_error(answer) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == ["pin"]
+    assert (await register_agent(world, pin=AGENT_PIN)).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "status"),
+    [
+        ("agent_type", None, 400),
+        ("agent_type", "agent", 422),
+        ("name", None, 400),
+        ("name", 7, 400),
+        ("name", " ", 422),
+        ("name", "n" * 256, 422),
+        ("phone_number", None, 400),
+        ("phone_number", "12", 422),
+        ("pin", None, 400),
+        ("pin", 5927, 400),
+        ("pin", "592", 422),
+        ("email", "nobody", 422),
+        ("commission_tier", 0, 422),
+        ("commission_tier", 4, 422),
+        ("commission_tier", "1", 400),
+    ],
+)
+async def test_fields_that_cannot_be(world: Harness, field: str, value: Any, status: int) -> None:
+    answer = await register_agent(world, **{field: value})
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()["details"]["fields"]) == [field]

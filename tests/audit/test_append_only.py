@@ -1,0 +1,82 @@
+"""What is written to the log, and that nothing written can be changed."""
+
+import asyncpg
+import pytest
+
+from audit.builders import ORIGIN, WriteEntry
+from tapgate.store.database import Database
+
+
+async def _fetch_only_entry(database: Database) -> asyncpg.Record:
+    (row,) = await database.fetch("SELECT * FROM audit_entries")
+    return row
+
+
+async def test_an_entry_says_who_did_what_and_from_where(
+    database: Database, write: WriteEntry
+) -> None:
+    async with database.transaction() as tx:
+        await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
+    row = await _fetch_only_entry(database)
+    assert row["event"] == "card.blocked"
+    assert (row["resource_type"], row["resource_id"]) == ("card", "TAP-1")
+    assert (row["result"], row["reason"]) == ("success", "stolen")
+    assert (row["actor"], row["actor_id"]) == (ORIGIN.actor, ORIGIN.actor_id)
+    assert (row["ip"], row["request_id"]) == (ORIGIN.ip, ORIGIN.request_id)
+    assert row["changes"] == {"status": ["ACTIVE", "LOST"]}
+    assert (row["previous_hash"], row["hash"]) == (None, None)
+
+
+async def test_an_entry_is_there_only_if_the_change_is(
+    database: Database, write: WriteEntry
+) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as tx:
+            await write(tx)
+            raise ZeroDivisionError
+    assert await database.fetchval("SELECT count(*) FROM audit_entries") == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pin", "new_pin", "PASSWORD", "password_hash", "hmac_secret", "token", "otp", "api_key"],
+)
+async def test_what_is_named_like_a_secret_is_masked(
+    database: Database, write: WriteEntry, name: str
+) -> None:
+    async with database.transaction() as tx:
+        await write(
+            tx, changes={name: (None, "4071"), "inside": ({name: ["4071"]}, {name: {"a": 1}})}
+        )
+    changes = (await _fetch_only_entry(database))["changes"]
+    assert changes == {name: [None, "***"], "inside": [{name: "***"}, {name: "***"}]}
+
+
+@pytest.mark.parametrize("name", ["key_id", "pin_locked_until", "no_pin_limit", "pinned", "prefix"])
+async def test_what_only_speaks_about_a_secret_is_kept(
+    database: Database, write: WriteEntry, name: str
+) -> None:
+    async with database.transaction() as tx:
+        await write(tx, changes={name: ("1", ["2"])})
+    assert (await _fetch_only_entry(database))["changes"] == {name: ["1", ["2"]]}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_entries SET reason = 'another'",
+        "UPDATE audit_entries SET actor = '{\"id\": \"someone else\"}', hash = '\\x00'",
+        "DELETE FROM audit_entries",
+        "TRUNCATE audit_entries",
+        "UPDATE audit_head SET hash = '\\x00'",
+        "DELETE FROM audit_head",
+        "TRUNCATE audit_head",
+    ],
+)
+async def test_the_database_refuses_to_change_the_log(
+    database: Database, write: WriteEntry, statement: str
+) -> None:
+    async with database.transaction() as tx:
+        await write(tx)
+    with pytest.raises(asyncpg.RestrictViolationError):
+        await database.execute(statement)

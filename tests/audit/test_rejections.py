@@ -1,0 +1,242 @@
+"""Refused requests leave a bounded number of audit entries, and none is lost."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from audit.builders import ORIGIN
+from harness import Harness
+from tapgate.audit import rejections
+from tapgate.audit.rejections import RejectionLog
+from tapgate.edge.origin import Origin
+from tapgate.edge.services import RejectedRequest, Services
+from tapgate.store.database import Database
+
+ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture(autouse=True)
+def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rejections, "MAX_ENTRIES_PER_SOURCE", 3)
+    monkeypatch.setattr(rejections, "MAX_ANONYMOUS_ENTRIES", 10)
+    monkeypatch.setattr(rejections, "MAX_KINDS_PER_SOURCE", 2)
+    monkeypatch.setattr(rejections, "MAX_ANONYMOUS_KINDS", 6)
+
+
+@pytest.fixture
+def clock(services: Services) -> FakeClock:
+    clock = FakeClock()
+    services.clock = clock
+    return clock
+
+
+@pytest.fixture
+def log(services: Services, clock: FakeClock) -> RejectionLog:
+    return RejectionLog(services)
+
+
+@pytest.fixture
+def other(services: Services, clock: FakeClock) -> RejectionLog:
+    """The log of another process."""
+    return RejectionLog(services)
+
+
+def build_failed_login(email: str = "ada@example.com") -> RejectedRequest:
+    return RejectedRequest(
+        event="admin.login",
+        resource_type="admin",
+        resource_id=email,
+        result="failure",
+        reason="The e-mail or the password is wrong",
+    )
+
+
+def build_origin(address: str = "192.0.2.1") -> Origin:
+    return Origin(actor=ANONYMOUS, actor_id="anonymous", ip=address, request_id="req-1")
+
+
+async def fetch_entries(database: Database) -> list[Any]:
+    return await database.fetch("SELECT * FROM audit_entries ORDER BY sequence")
+
+
+def summarize_entries(rows: list[Any]) -> list[tuple[str | None, str | None, int]]:
+    """Address, resource and number of each row that stands for several refusals."""
+    return [
+        (row["ip"], row["resource_id"], row["changes"]["occurrences"][1])
+        for row in rows
+        if row["changes"]
+    ]
+
+
+async def test_the_first_refusals_are_entries_of_their_own(
+    log: RejectionLog, database: Database
+) -> None:
+    for _ in range(3):
+        await log.record(build_origin(), build_failed_login())
+    rows = await fetch_entries(database)
+    assert [(row["event"], row["result"], row["request_id"]) for row in rows] == [
+        ("admin.login", "failure", "req-1")
+    ] * 3
+
+
+async def test_further_ones_become_one_entry_with_their_number(
+    log: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for _ in range(50):
+        await log.record(build_origin(), build_failed_login())
+        clock.advance(seconds=1)
+    await log.flush_and_close()
+    assert len(await fetch_entries(database)) == 3
+    clock.advance(hours=1, minutes=1)
+    await log.flush_and_close()
+    *_, last = rows = await fetch_entries(database)
+    assert len(rows) == 4
+    assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 47)]
+    assert (last["event"], last["result"]) == ("admin.login", "failure")
+    assert last["reason"] == "The e-mail or the password is wrong"
+    assert last["changes"]["first_at"] == [None, "2026-01-31T10:15:33.000Z"]
+    assert last["changes"]["last_at"] == [None, "2026-01-31T10:16:19.000Z"]
+    for table in ("audit_repeats", "audit_budgets"):
+        assert await database.fetchval(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_a_new_hour_starts_with_entries_again(
+    log: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for _ in range(5):
+        await log.record(build_origin(), build_failed_login())
+    clock.advance(hours=1)
+    await log.record(build_origin(), build_failed_login())
+    assert len(await fetch_entries(database)) == 4
+
+
+async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
+    log: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for number in range(100):
+        await log.record(build_origin(), build_failed_login(f"{number}@example.com"))
+    clock.advance(hours=2)
+    await log.flush_and_close()
+    rows = await fetch_entries(database)
+    assert len(rows) == 3 + 2 + 1
+    counted = summarize_entries(rows)
+    assert sum(number for _, _, number in counted) == 97
+    assert ("192.0.2.1", None, 95) in counted
+
+
+async def test_the_rows_of_all_sources_are_bounded(
+    log: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for number in range(200):
+        await log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+    clock.advance(hours=2)
+    await log.flush_and_close()
+    rows = await fetch_entries(database)
+    assert len(rows) == 10 + 6 + 1
+    counted = summarize_entries(rows)
+    assert sum(number for _, _, number in counted) == 190
+    assert (None, None, 184) in counted
+
+
+async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_callers(
+    log: RejectionLog, database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
+    for number in range(50):
+        await log.record(build_origin(f"192.0.2.{number}"), build_failed_login())
+    for number in range(20):
+        await log.record(ORIGIN, build_failed_login(f"{number}@example.com"))
+    clock.advance(hours=2)
+    await log.flush_and_close()
+    rows = [row for row in await fetch_entries(database) if row["actor_id"] == ORIGIN.actor_id]
+    assert len([row for row in rows if not row["changes"]]) == 3
+    counted = summarize_entries(rows)
+    assert sum(number for _, _, number in counted) == 17
+    assert len(counted) <= 2 + 1
+    assert all(row["actor"] == ORIGIN.actor for row in rows)
+
+
+async def test_processes_keep_the_bounds_together(
+    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    refused = [one.record(build_origin(), build_failed_login()) for one in (log, other) * 20]
+    await asyncio.gather(*refused)
+    assert len(await fetch_entries(database)) == 3
+    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
+    clock.advance(hours=2)
+    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
+    rows = await fetch_entries(database)
+    assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 37)]
+
+
+async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
+    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for number in range(40):
+        for one in (log, other):
+            address = f"192.0.2.{number if one is log else 39 - number}"
+            await one.record(build_origin(address), build_failed_login(f"{number}@example.com"))
+    await asyncio.gather(log.flush(), other.flush())
+    stored = await database.fetchval("SELECT sum(occurrences) FROM audit_repeats")
+    assert stored == 80 - 10
+
+
+async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
+    log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
+) -> None:
+    for _ in range(10):
+        await log.record(build_origin(), build_failed_login())
+    await log.flush()
+    for _ in range(5):
+        await log.record(build_origin(), build_failed_login())  # lost with the process
+    clock.advance(hours=2)
+    await other.flush_and_close()
+    rows = await fetch_entries(database)
+    assert len(rows) == 4
+    assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 7)]
+
+
+async def test_counts_outlive_a_database_that_is_away(
+    log: RejectionLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        await log.record(build_origin(), build_failed_login())
+
+    def away(self: Database) -> Any:
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "transaction", away)
+        await log.stop()
+    await log.flush()
+    assert await database.fetchval("SELECT occurrences FROM audit_repeats") == 7
+
+
+async def test_refused_requests_and_logins_are_bounded_over_http(
+    client: httpx2.AsyncClient, world: Harness, clock: FakeClock
+) -> None:
+    clock.now = datetime.now(UTC)
+    support = await world.create_admin("S")
+    for _ in range(8):
+        answer = await client.get("/api/v1/audit/logs", auth=support)
+        assert answer.status_code == 403
+        await client.post(
+            "/api/v1/admin/login", json={"email": "eve@example.com", "password": "wrong password"}
+        )
+    rows = await fetch_entries(world.services.database)
+    assert [row["event"] for row in rows].count("access.denied") == 3
+    assert [row["event"] for row in rows].count("admin.login") == 3

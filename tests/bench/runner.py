@@ -1,0 +1,36 @@
+"""Running a benchmark as an operator does, and looking for figures that it left out."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+async def run_benchmark(*arguments: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", *arguments),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
+    return said.decode()
+
+
+def list_missing_figures(value: Any, at: str = "") -> Iterator[str]:
+    """Where there is nothing in what should be full of figures."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from list_missing_figures(inner, f"{at}.{name}")
+    elif isinstance(value, list):
+        if not value:
+            yield at
+        for number, inner in enumerate(value):
+            yield from list_missing_figures(inner, f"{at}[{number}]")
+    elif value is None or value == "":
+        yield at

@@ -1,0 +1,211 @@
+"""Nobody loses their place: what they typed, what they opened, where the keyboard is."""
+
+import asyncio
+import random
+import re
+from typing import Final
+
+from playwright.async_api import Page, Route, expect
+
+from browser.chromium import Tab
+from gateway.processes import ADMIN
+from journeys.admin import Admin
+from journeys.api_caller import require_success
+
+
+async def _open_registration_form(tab: Tab) -> Page:
+    """The form of somebody new, with something in it."""
+    await tab.open("/console/subscribers")
+    await tab.page.get_by_role("button", name="Register a subscriber").press("Enter")
+    await tab.page.get_by_label("First name").fill("Zoë محمد 👩🏽‍💻")
+    await tab.page.get_by_label("Last name").fill("K" * 80)
+    await tab.page.get_by_label("Phone").fill("123")
+    await tab.page.get_by_label("PIN").fill("6417")
+    return tab.page
+
+
+async def test_more_of_a_list_and_back_to_it(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/transactions")
+    rows = page.locator("#rows tr:not(.more)")
+    first = await rows.count()
+    await page.get_by_role("button", name="Show more").press("Enter")
+    await expect(rows.nth(first).get_by_role("link").first).to_be_focused()
+    await expect(page.locator("#found")).to_have_text(re.compile(r"\d+ more rows"))
+    both = await rows.count()
+    await rows.nth(first + 5).get_by_role("link").first.click()
+    await expect(page.get_by_role("heading", name="Ledger entries")).to_be_visible()
+    await page.go_back()
+    await expect(rows).to_have_count(both)
+
+
+async def test_how_many_are_found_is_told(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/agents")
+    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await expect(page.locator("#found")).to_have_text("Nothing found.")
+    await tab.open("/console/subscribers")
+    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await expect(page.locator("#found")).to_have_text("Nothing found.")
+
+
+async def test_what_is_read_stays_open_while_figures_follow(tab: Tab) -> None:
+    page = tab.page
+    await page.clock.install()
+    await tab.open("/console?period=week")
+    table = page.locator("#chart-counts-table")
+    summary = table.get_by_text("As a table")
+    await summary.press("Enter")
+    old = await table.element_handle()
+    async with page.expect_response(re.compile("period=week")):
+        await page.clock.fast_forward(16_000)
+    await page.wait_for_function("old => !old.isConnected", arg=old)
+    await expect(table).to_have_attribute("open", "")
+    await expect(summary).to_be_focused()
+
+
+async def test_figures_do_not_follow_under_the_pointer(tab: Tab) -> None:
+    page = tab.page
+    await page.clock.install()
+    await tab.open("/console?period=week")
+    await page.locator("#figures").hover(position={"x": 5, "y": 5})
+    old = await page.locator("#chart-counts-table").element_handle()
+    await page.mouse.down()
+    async with page.expect_response(re.compile("period=week")) as answered:
+        await page.clock.fast_forward(16_000)
+    await (await answered.value).finished()
+    await page.evaluate("new Promise(requestAnimationFrame)")
+    assert await page.evaluate("old => old.isConnected", old)
+    await page.mouse.up()
+    async with page.expect_response(re.compile("period=week")):
+        await page.clock.fast_forward(16_000)
+    await page.wait_for_function("old => !old.isConnected", arg=old)
+
+
+async def test_what_is_wrong_is_marked_and_the_rest_stays(tab: Tab) -> None:
+    page = await _open_registration_form(tab)
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Register").click()
+    await expect(dialog.locator(".problem")).to_contain_text("look at what is marked")
+    await expect(dialog.get_by_label("Phone")).to_be_focused()
+    await expect(dialog.locator("#about-phone_number")).to_contain_text("Phone must")
+    await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
+    assert await tab.find_axe_violations() == []
+
+
+async def test_a_refusal_is_told_in_the_dialog_and_loses_nothing(tab: Tab) -> None:
+    tab.monitor.expected_problems = ("503", "ERR_CONNECTION_REFUSED", "net::", "htmx:")
+    page = await _open_registration_form(tab)
+    dialog = page.get_by_role("dialog")
+    register = dialog.get_by_role("button", name="Register")
+    acts = "**/console/acts/**"
+    await page.route(acts, lambda route: route.abort("connectionrefused"))
+    await register.click()
+    await expect(dialog.locator(".problem")).to_contain_text("The server does not answer")
+    await page.unroute(acts)
+    await page.route(
+        acts,
+        lambda route: route.fulfill(status=503, json={"error": "x", "message": "Too busy now"}),
+    )
+    await register.click()
+    await expect(dialog.locator(".problem")).to_have_text("Too busy now")
+    await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
+    await expect(dialog.get_by_label("PIN")).to_have_value("6417")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("button", name="Register a subscriber")).to_be_focused()
+
+
+async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) -> None:
+    person = await ada.post(
+        "subscribers",
+        first_name="W" * 80,
+        last_name="محمد",
+        phone_number=f"+2327699{random.randrange(10_000):04}",
+        pin="6417",
+    )
+    who = require_success(person)["subscriber_id"]
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    await tab.open(f"/console/subscribers/{who}")
+    assert await tab.page.locator("html").evaluate(too_wide) == 0
+    await tab.open(f"/console/subscribers?search={who}")
+    await expect(tab.page.locator("#rows tr")).to_have_count(1)
+    assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
+
+
+async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/administrators")
+    # Wider than the page then, and scrolled in a place of its own.
+    await page.locator("html").evaluate("html => { html.style.fontSize = '24px'; }")
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    assert await page.locator("html").evaluate(too_wide) == 0
+    await tab.open("/console/transactions")
+    await page.set_viewport_size({"width": 718, "height": 1000})
+    await page.emulate_media(media="print", color_scheme="dark")
+    await expect(page.get_by_role("columnheader", name="Amount")).to_be_visible()
+    for what in ("Export CSV", "Overview", "Show more"):
+        await expect(page.get_by_text(what, exact=True).first).to_be_hidden()
+    assert await page.locator("html").evaluate(too_wide) == 0
+    style = "element => [getComputedStyle(element).color, getComputedStyle(element).colorScheme]"
+    assert await page.locator("h1").evaluate(style) == ["rgb(23, 26, 31)", "light"]
+
+
+async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
+    page = await _open_registration_form(tab)
+    await page.context.clear_cookies()
+    await page.get_by_role("dialog").get_by_role("button", name="Register").click()
+    await expect(page.get_by_text("Your session has ended")).to_be_visible()
+    await page.get_by_label("E-mail").fill(ADMIN["email"])
+    await page.get_by_label("Password").fill(ADMIN["password"])
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
+
+
+#: How the form is left when the answer has come and leads to another page, which is not there yet.
+_RESTORE_AFTER_REQUEST: Final = """
+() => addEventListener("htmx:afterRequest", ({ target: form }) => {
+    const { disabled } = form.querySelector("[type=submit]");
+    sessionStorage.setItem("left", `${form.className}, ${disabled ? "disabled" : "waits"}`);
+})"""
+
+
+async def test_on_a_slow_line_nothing_is_sent_twice_nor_lost(tab: Tab) -> None:
+    page, comes = tab.page, asyncio.Event()
+    asked: list[str] = []
+
+    async def slowly(route: Route) -> None:
+        asked.append(route.request.method)
+        await comes.wait()
+        await route.continue_()
+
+    await tab.open("/console/subscribers")
+    await page.route("**/console/acts/**", slowly)
+    opener = page.get_by_role("button", name="Register a subscriber")
+    await opener.dblclick()
+    await expect(opener).to_have_class(re.compile("htmx-request"))
+    comes.set()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("First name").fill("Slow")
+    await dialog.get_by_label("Last name").fill("Line")
+    await dialog.get_by_label("Phone").fill(f"+2327698{random.randrange(10_000):04}")
+    await dialog.get_by_label("PIN").fill("6417")
+    await page.evaluate(_RESTORE_AFTER_REQUEST)
+    await dialog.get_by_role("button", name="Register").dblclick()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
+    assert asked == ["GET", "POST"]
+    assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"
+
+
+async def test_what_is_on_the_way_back_is_not_told_as_sent(tab: Tab) -> None:
+    await tab.open("/console/cards/upload")
+    heard = """([loaded, total]) => document.querySelector("#file").form.dispatchEvent(
+        new CustomEvent("htmx:xhr:progress",
+            { bubbles: true, detail: { lengthComputable: true, loaded, total } }))"""
+    note = tab.page.locator("[data-upload-note]")
+    for progress, told in (
+        ([500, 1000], "50 % sent"),
+        ([1000, 1000], "Sent. Looking at the rows …"),
+        ([10, 20], "Sent. Looking at the rows …"),
+    ):
+        await tab.page.evaluate(heard, progress)
+        await expect(note).to_have_text(told)

@@ -1,0 +1,262 @@
+"""Blocking and unblocking cards: at once, by reason, and for good where it is for good."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from cards.builders import (
+    CARDS_URL,
+    block_card,
+    create_card,
+    get_card,
+    link_child_card,
+    list_events,
+    parse_error,
+    subscribe_to_events,
+    unblock_card,
+)
+from harness import PIN, Harness
+
+PERMANENT_REASONS = ["lost", "stolen", "damaged"]
+TEMPORARY_REASONS = ["fraud", "customer_request", "compliance"]
+
+
+async def create_linked_card(world: Harness, **fields: Any) -> str:
+    return await world.create_card((await world.create_subscriber())["id"], **fields)
+
+
+async def create_expired_card(world: Harness, **fields: Any) -> str:
+    yesterday = world.services.clock() - timedelta(days=1)
+    return await create_linked_card(world, expires_at=yesterday, **fields)
+
+
+@pytest.mark.parametrize("reason", PERMANENT_REASONS + TEMPORARY_REASONS)
+async def test_the_reason_decides_whether_it_is_for_good(world: Harness, reason: str) -> None:
+    serial = await create_linked_card(world)
+    answer = await block_card(world, serial, reason)
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "message", "card"]
+    record = answer.json()["card"]
+    assert record == await get_card(world, serial)
+    assert record["status_reason"] == reason
+    answer = await unblock_card(world, serial)
+    if reason in PERMANENT_REASONS:
+        assert record["status"] == "LOST"
+        assert parse_error(answer) == (400, "PERMANENT_BLOCK")
+    else:
+        assert record["status"] == "BLOCKED"
+        assert answer.status_code == 200
+        assert (answer.json()["card"]["status"], answer.json()["card"]["status_reason"]) == (
+            "ACTIVE",
+            None,
+        )
+
+
+async def test_a_blocked_card_may_turn_out_to_be_lost(world: Harness) -> None:
+    serial = await create_linked_card(world, status="BLOCKED", status_reason="fraud")
+    for reason in TEMPORARY_REASONS:
+        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
+    assert (await get_card(world, serial))["status_reason"] == "fraud"
+    answer = await block_card(world, serial, "lost")
+    assert answer.json()["card"]["status"] == "LOST"
+
+
+async def test_moves_that_are_not_there_are_refused_by_name(world: Harness) -> None:
+    for reason in PERMANENT_REASONS + TEMPORARY_REASONS:
+        serial = await create_linked_card(world, status="LOST")
+        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
+        serial = await create_expired_card(world)
+        assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
+        serial = await create_card(world)
+        assert parse_error(await block_card(world, serial, reason)) == (409, "CARD_NOT_LINKED")
+    assert parse_error(await unblock_card(world, await create_card(world))) == (
+        409,
+        "CARD_NOT_LINKED",
+    )
+    assert parse_error(await unblock_card(world, await create_linked_card(world))) == (
+        409,
+        "NOT_BLOCKED",
+    )
+    for status in ("ACTIVE", "BLOCKED"):
+        serial = await create_expired_card(world, status=status)
+        assert parse_error(await unblock_card(world, serial)) == (400, "PERMANENT_BLOCK")
+    serial = await create_card(world, expires_at=world.services.clock())
+    assert parse_error(await unblock_card(world, serial)) == (400, "PERMANENT_BLOCK")
+
+
+async def test_a_card_expires_by_itself(world: Harness) -> None:
+    expires_at = world.services.clock() + timedelta(hours=1)
+    serial = await create_linked_card(world, expires_at=expires_at)
+    lost = await create_linked_card(world, expires_at=expires_at, status="LOST")
+    assert (await get_card(world, serial))["status"] == "ACTIVE"
+    world.advance_clock(hours=2)
+    assert (await get_card(world, serial))["status"] == "EXPIRED"
+    assert (await get_card(world, lost))["status"] == "LOST"
+
+
+async def test_the_reason_is_one_of_six(world: Harness) -> None:
+    serial, admin = await create_linked_card(world), await world.create_admin()
+    bodies: list[tuple[Any, int]] = [
+        (None, 400),
+        ({}, 400),
+        ({"reason": None}, 400),
+        ({"reason": 5}, 400),
+        ({"reason": ""}, 422),
+        ({"reason": "LOST"}, 422),
+        ({"reason": "eaten by a dog"}, 422),
+    ]
+    for body, status in bodies:
+        answer = await world.client.post(f"{CARDS_URL}/{serial}/block", json=body, auth=admin)
+        assert answer.status_code == status, body
+        assert "dog" not in answer.text
+    assert (await get_card(world, serial))["status"] == "ACTIVE"
+
+
+async def test_why_it_was_unblocked_is_kept(world: Harness) -> None:
+    serial, admin = await create_linked_card(world, status="BLOCKED"), await world.create_admin("C")
+    answer = await world.client.post(
+        f"{CARDS_URL}/{serial}/unblock", json={"reason": "Found again"}, auth=admin
+    )
+    assert answer.json()["card"]["status_reason"] == "Found again"
+    (entry,) = await world.list_audit_entries(serial, "card.unblocked")
+    assert (entry["reason"], entry["actor"]["id"]) == ("Found again", admin.id)
+
+
+async def test_unknown_cards_are_not_found(world: Harness) -> None:
+    for serial in ("NEW-NOT-THERE", "%20", "x" * 200, "'"):
+        assert parse_error(await block_card(world, serial)) == (404, "CARD_NOT_FOUND")
+        assert parse_error(await unblock_card(world, serial)) == (404, "CARD_NOT_FOUND")
+        answer = await world.client.get(f"{CARDS_URL}/{serial}", auth=world.get_service_auth())
+        assert parse_error(answer) == (404, "CARD_NOT_FOUND")
+
+
+async def transfer_to_card(world: Harness, sender_id: str, serial: str) -> str | None:
+    """Money sent to a card; the code when it is refused."""
+    answer = await world.client.post(
+        "/api/v1/wallet/transfer-p2p",
+        json={
+            "sender_id": sender_id,
+            "recipient_card_serial": serial,
+            "amount": "1.00",
+            "pin": PIN,
+        },
+        auth=world.get_service_auth(),
+    )
+    code: str | None = answer.json().get("code")
+    return code
+
+
+async def test_payments_feel_it_at_once(world: Harness) -> None:
+    sender = await world.create_subscriber(balance="100.00")
+    serial = await create_linked_card(world)
+    assert await transfer_to_card(world, sender["id"], serial) is None
+    await block_card(world, serial)
+    assert await transfer_to_card(world, sender["id"], serial) == "CARD_NOT_ACTIVE"
+    await unblock_card(world, serial)
+    assert await transfer_to_card(world, sender["id"], serial) is None
+
+
+async def test_no_payment_comes_after_the_block_among_many(world: Harness) -> None:
+    sender = await world.create_subscriber(balance="100.00")
+    serial = await create_linked_card(world)
+    blocked = asyncio.Event()
+
+    async def send() -> tuple[bool, str | None]:
+        began_after = blocked.is_set()
+        return began_after, await transfer_to_card(world, sender["id"], serial)
+
+    async def block_it() -> None:
+        assert (await block_card(world, serial)).status_code == 200
+        blocked.set()
+
+    blocking = asyncio.create_task(block_it())
+    results = []
+    while not blocked.is_set():
+        results += await asyncio.gather(*(send() for _ in range(3)))
+    results += await asyncio.gather(*(send() for _ in range(3)))
+    await blocking
+    assert {code for after, code in results if after} == {"CARD_NOT_ACTIVE"}
+
+
+async def test_one_of_many_blocks(world: Harness) -> None:
+    serial = await create_linked_card(world)
+    answers = await asyncio.gather(*(block_card(world, serial) for _ in range(10)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
+    assert len(await world.list_audit_entries(serial, "card.blocked")) == 1
+
+
+async def test_a_child_card_works_on_when_its_parents_card_is_blocked(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    own, childs = await world.create_card(holder["id"]), await create_card(world)
+    await link_child_card(world, childs, holder["id"])
+    await block_card(world, own, "stolen")
+    sender = await world.create_subscriber(balance="100.00")
+    assert await transfer_to_card(world, sender["id"], childs) is None
+
+
+async def test_a_blocked_subscribers_cards_are_not_rewritten(world: Harness) -> None:
+    holder = await world.create_subscriber()
+    serial = await world.create_card(holder["id"])
+    before = await get_card(world, serial)
+    url = f"/api/v1/subscribers/{holder['id']}/block"
+    await world.client.post(url, json={"reason": "r"}, auth=await world.create_admin())
+    assert await get_card(world, serial) == before
+    assert (await block_card(world, serial)).status_code == 200
+    assert (await unblock_card(world, serial)).status_code == 200
+
+
+async def test_cards_of_a_closed_subscriber_can_only_be_blocked(world: Harness) -> None:
+    holder, admin = await world.create_subscriber(), await world.create_admin()
+    serial = await world.create_card(holder["id"])
+    url = f"/api/v1/subscribers/{holder['id']}/close"
+    await world.client.post(url, json={"reason": "r"}, auth=admin)
+    assert (await block_card(world, serial)).status_code == 200
+    assert parse_error(await unblock_card(world, serial)) == (409, "NOT_CLOSABLE")
+
+
+async def test_changes_of_state_are_written_down_and_told(world: Harness) -> None:
+    serial, admin = await create_linked_card(world), await world.create_admin("S")
+    lost = await create_linked_card(world, status="LOST")
+    await subscribe_to_events(world)
+    first = (await block_card(world, serial, "fraud", caller=admin)).json()["card"]
+    second = (await unblock_card(world, serial, caller=admin)).json()["card"]
+    await block_card(world, lost)
+    assert await list_events(world) == [("card.blocked", first), ("card.unblocked", second)]
+    (entry,) = await world.list_audit_entries(serial, "card.blocked")
+    assert (entry["actor"]["id"], entry["result"], entry["reason"]) == (
+        admin.id,
+        "success",
+        "fraud",
+    )
+    assert entry["changes"] == {"status": ["ACTIVE", "BLOCKED"], "status_reason": [None, "fraud"]}
+    (entry,) = await world.list_audit_entries(serial, "card.unblocked")
+    assert entry["changes"]["status"] == ["BLOCKED", "ACTIVE"]
+
+
+async def test_restricted_subscribers_cards_can_be_blocked_but_not_unblocked(
+    world: Harness,
+) -> None:
+    holder = await world.create_restricted_subscriber()
+    for caller in (
+        await world.create_api_key("cards:write", "cards:read"),
+        await world.create_admin("C"),
+    ):
+        serial = await world.create_card(
+            holder["id"], type="CHILD", holder_name="Sia", daily_limit=500
+        )
+        answer = await block_card(world, serial, reason="fraud", caller=caller)
+        assert answer.status_code == 200
+        assert answer.json()["card"] == {
+            "serial": serial,
+            "status": "BLOCKED",
+            "status_reason": "fraud",
+            "subscriber_id": holder["id"],
+            "restricted": True,
+        }
+        assert parse_error(await unblock_card(world, serial, caller=caller)) == (
+            403,
+            "OTP_REQUIRED",
+        )
+        assert (await unblock_card(world, serial)).status_code == 200

@@ -1,0 +1,67 @@
+"""The gateway as a client sees it: the whole application, without a socket in between."""
+
+import asyncio
+
+import httpx2
+
+from harness import BearerAuth, Harness
+from tapgate.client import (
+    AccessToken,
+    AsyncTapgateClient,
+    Credential,
+    Login,
+    RetryPolicy,
+    ServiceSecret,
+    TapgateClient,
+)
+from tapgate.edge.services import Services
+from tapgate.gateway import create_app
+
+GATEWAY_URL = "http://gateway"
+
+#: The real rules with pauses that are not waited for.
+NO_BACKOFF = RetryPolicy(initial_delay=0.0, max_delay=0.0)
+
+
+class ThreadBridgeTransport(httpx2.BaseTransport):
+    """Carries a thread's request to an application that lives in an event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, there: httpx2.AsyncBaseTransport) -> None:
+        self._loop = loop
+        self._transport = there
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        async def carry() -> httpx2.Response:
+            answer = await self._transport.handle_async_request(request)
+            return httpx2.Response(
+                answer.status_code, headers=answer.headers, content=await answer.aread()
+            )
+
+        return asyncio.run_coroutine_threadsafe(carry(), self._loop).result()
+
+
+class ClientFactory:
+    """Clients of one gateway, by what they call with."""
+
+    def __init__(self, services: Services, world: Harness) -> None:
+        self.harness = world
+        self.services = services
+        self.transport = httpx2.ASGITransport(create_app(services))
+        self.secret = ServiceSecret("messenger", services.settings.service_secrets["messenger"])
+
+    def create_async(self, credential: Credential | Login | None = None) -> AsyncTapgateClient:
+        return AsyncTapgateClient(GATEWAY_URL, credential, http=self.transport, retries=NO_BACKOFF)
+
+    def create_sync(self, credential: Credential | Login | None = None) -> TapgateClient:
+        """For a thread other than the event loop's."""
+        across = ThreadBridgeTransport(asyncio.get_running_loop(), self.transport)
+        return TapgateClient(GATEWAY_URL, credential, http=across, retries=NO_BACKOFF)
+
+    def create_for_service(self) -> AsyncTapgateClient:
+        return self.create_async(self.secret)
+
+    async def create_for_admin(self, role: str = "A") -> AsyncTapgateClient:
+        return self.create_async(self.get_token(await self.harness.create_admin(role)))
+
+    def get_token(self, admin: BearerAuth) -> AccessToken:
+        return AccessToken(admin._credential)

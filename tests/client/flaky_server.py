@@ -1,0 +1,97 @@
+"""A real HTTP server before the real gateway, that does not always answer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpx2
+
+#: How it takes a request: let it through; drop it unread by the gateway; let it through and drop
+#: the answer; never answer.
+SERVE, DROP, SERVE_AND_DROP, HANG = "serve", "drop", "act and drop", "hang"
+
+
+class ReceivedRequest(NamedTuple):
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class FlakyServer:
+    """Takes requests as `plan` says, in turn, then lets them through. A plan may also have whole
+    answers, as bytes."""
+
+    def __init__(self, gateway: httpx2.AsyncBaseTransport) -> None:
+        self._gateway = gateway
+        self.behaviors: list[str | bytes] = []
+        self.requests: list[ReceivedRequest] = []
+        self.url = ""
+        self._stopping = asyncio.Event()
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncIterator["FlakyServer"]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        try:
+            yield self
+        finally:
+            self._stopping.set()
+            server.close()
+            await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._handle_request(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _handle_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+        method, target, _ = first.split(" ")
+        parted = (line.split(": ", 1) for line in lines)
+        headers = {name.lower(): value for name, value in parted}
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        seen = ReceivedRequest(method, target, headers, body)
+        self.requests.append(seen)
+        how = self.behaviors.pop(0) if self.behaviors else SERVE
+        if isinstance(how, bytes):
+            writer.write(how)
+        elif how == HANG:
+            await self._stopping.wait()
+        elif how in (SERVE, SERVE_AND_DROP):
+            answer = await self._forward(seen)
+            if how == SERVE:
+                writer.write(answer)
+        await writer.drain()
+        return isinstance(how, bytes) or how == SERVE
+
+    async def _forward(self, seen: ReceivedRequest) -> bytes:
+        request = httpx2.Request(
+            seen.method, "http://gateway" + seen.target, headers=seen.headers, content=seen.body
+        )
+        answer = await self._gateway.handle_async_request(request)
+        content = await answer.aread()
+        head = [f"HTTP/1.1 {answer.status_code} X"]
+        head += [f"{name}: {value}" for name, value in answer.headers.items()]
+        if answer.status_code != 204 and "content-length" not in answer.headers:
+            head.append(f"content-length: {len(content)}")
+        return "\r\n".join([*head, "", ""]).encode() + content
+
+
+def build_response(status: int, body: str = "", *more: str) -> bytes:
+    head = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", *more, "", body]
+    return "\r\n".join(head).encode()
+
+
+def build_error_response(status: int, code: str, *more: str) -> bytes:
+    return build_response(status, f'{{"error": "No", "code": "{code}"}}', *more)
+
+
+UNAVAILABLE_RESPONSE = build_error_response(503, "SERVICE_UNAVAILABLE", "Retry-After: 0")

@@ -1,0 +1,106 @@
+"""Every operation of the client, described with made-up arguments."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tapgate.client.client import BaseClient
+from tapgate.client.operation import Operation, OperationGroup, operation
+from tapgate.client.pagination import Paginator, list_operation
+from tapgate.client.records.messages import StatusReport
+from tapgate.client.records.rules import CommissionRule, FeeRule
+from tapgate.clock import system_clock
+
+_SAMPLE_VALUES: dict[Any, Any] = {
+    str: "text",
+    int: 1,
+    bool: True,
+    bytes: b"bytes",
+    Decimal: Decimal("12.50"),
+    date: date(2026, 1, 31),
+    datetime: system_clock(),
+    StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
+    FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+    CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
+}
+
+
+class RecordingTransport:
+    """A line that leads nowhere: a call answers its own description."""
+
+    def send(self, described: Operation[Any], /) -> Operation[Any]:
+        return described
+
+    def paginate(self, asked: Any, /) -> Operation[Any]:
+        page: Any = Paginator(self, asked).get_page("cur_0000000000000")  # type: ignore[arg-type]
+        return page  # type: ignore[no-any-return]
+
+
+class ClientMethod(msgspec.Struct, frozen=True):
+    """One method of a group."""
+
+    name: str
+    group: OperationGroup[Any]
+    describe: Any
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        _self, *others = inspect.signature(self.describe).parameters.items()
+        return dict(others)
+
+    def build_operation(self, **arguments: Any) -> Operation[Any]:
+        method = getattr(self.group, self.name.rpartition(".")[2])
+        described: Operation[Any] = method(**arguments)
+        return described
+
+    def sample_arguments(self, *, all_of_them: bool = True) -> Iterator[dict[str, Any]]:
+        """Arguments of every type that a parameter may have, one after the other."""
+        types = get_type_hints(self.describe)
+        asked = {
+            name: _sample_values(types[name])
+            for name, parameter in self.parameters.items()
+            if all_of_them or parameter.default is parameter.empty
+        }
+        for turn in range(max(map(len, asked.values()), default=1)):
+            yield {name: values[turn % len(values)] for name, values in asked.items()}
+
+    @property
+    def sample_operation(self) -> Operation[Any]:
+        return self.build_operation(**next(self.sample_arguments()))
+
+
+def _sample_values(kind: Any) -> list[Any]:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return [
+            value
+            for one in get_args(kind)
+            if one is not type(None)
+            for value in _sample_values(one)
+        ]
+    if origin is not None and issubclass(origin, Mapping):
+        return [{"key": 1}]
+    if origin is not None:
+        return [[value] for value in _sample_values(get_args(kind)[0])]
+    return [_SAMPLE_VALUES[kind]]
+
+
+def list_methods() -> list[ClientMethod]:
+    return list(_list_group_methods("", BaseClient(RecordingTransport())))
+
+
+def _list_group_methods(prefix: str, group: OperationGroup[Any]) -> Iterator[ClientMethod]:
+    for name, member in inspect.getmembers_static(type(group)):
+        if isinstance(member, operation | list_operation):
+            yield ClientMethod(prefix + name, group, member.describe)
+    for name, value in vars(group).items():
+        if isinstance(value, OperationGroup):
+            yield from _list_group_methods(f"{prefix}{name}.", value)

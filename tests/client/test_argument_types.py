@@ -1,0 +1,81 @@
+"""What may be given for an amount, a day, a moment, an identifier."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.operation_catalog import RecordingTransport
+from tapgate import money as kernel
+from tapgate.client import TapgateClient, encoding
+from tapgate.client.client import BaseClient
+
+RECORDED_OPERATIONS: Any = BaseClient(RecordingTransport())
+
+
+@given(st.decimals(min_value="0.01", max_value="999999999999.99", places=2))
+def test_a_decimal_is_the_amount_that_it_is(amount: Decimal) -> None:
+    assert kernel.parse(encoding.encode_amount(amount), "SLE") == int(amount * 100)
+
+
+def test_a_decimal_is_written_out() -> None:
+    assert encoding.encode_amount(Decimal("1E+3")) == "1000"
+    assert encoding.encode_amount("12.50") == "12.50"
+
+
+@pytest.mark.parametrize("amount", [1.5, 1, True, None, b"1"])
+def test_an_amount_is_never_a_float(amount: Any) -> None:
+    with pytest.raises(TypeError):
+        RECORDED_OPERATIONS.partners.fund("ptn_1", amount=amount)
+    with pytest.raises(TypeError):
+        RECORDED_OPERATIONS.account_rules.update(1, max_balance=amount or 0.0)
+
+
+@pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "sNaN"])
+def test_an_amount_is_finite(amount: str) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        encoding.encode_amount(Decimal(amount))
+
+
+def test_days_and_moments() -> None:
+    assert (
+        encoding.encode_date(date(2026, 1, 31))
+        == encoding.encode_date("2026-01-31")
+        == "2026-01-31"
+    )
+    east = datetime(2026, 1, 31, 2, tzinfo=timezone(timedelta(hours=2)))
+    assert encoding.encode_optional_datetime(east) == "2026-01-31T00:00:00.000Z"
+    assert encoding.encode_optional_datetime(date(2026, 1, 31)) == "2026-01-31"
+    with pytest.raises(TypeError):
+        encoding.encode_date(datetime(2026, 1, 31, tzinfo=UTC))
+    with pytest.raises(ValueError, match="time zone"):
+        encoding.encode_optional_datetime(datetime(2026, 1, 31))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("identifier", ["", ".", ".."])
+def test_an_identifier_that_would_be_another_path_is_refused(identifier: str) -> None:
+    with pytest.raises(ValueError, match="identifier"):
+        RECORDED_OPERATIONS.subscribers.get(identifier)
+
+
+def test_an_identifier_stays_one_part_of_the_path() -> None:
+    operation = RECORDED_OPERATIONS.subscribers.get("a/b?c#d%2F..é")
+    assert operation.target == "/api/v1/subscribers/a%2Fb%3Fc%23d%252F..%C3%A9"
+
+
+def test_a_request_id_is_made_for_each_call_and_kept_when_given() -> None:
+    made = {RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1").request_id for _ in range(3)}
+    assert len(made) == 3
+    assert (
+        RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1", request_id="mine").request_id
+        == "mine"
+    )
+
+
+@pytest.mark.parametrize("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
+def test_an_address_that_cannot_be_one_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url"):
+        TapgateClient(url)

@@ -1,0 +1,165 @@
+"""The client knows what the gateway declares: every operation, every field, nothing else."""
+
+from itertools import chain
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+
+from client.operation_catalog import ClientMethod, list_methods
+from tapgate.client.pagination import Page
+from tapgate.client.records.base import File, Receipt
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.pagination import Page as DeclaredPage
+from tapgate.edge.system import build_system_endpoints
+from tapgate.gateway import ENDPOINT_GROUPS
+
+#: What the client has no operation for, and why.
+OMITTED_OPERATIONS = {
+    "POST /payment": "an older name of POST /api/v1/payment",
+    "POST /payment/verify-card": "an older name of POST /api/v1/payment/verify-card",
+    "POST /payment/lookup-card": "an older name of POST /api/v1/payment/lookup-card",
+    "POST /payment/refund": "an older name of POST /api/v1/payment/refund",
+    "GET /openapi.json": "for tools that read descriptions",
+    "GET /docs": "for people",
+    "GET /docs/{file}": "for people",
+    "GET /metrics": "for Prometheus",
+}
+
+DECLARED_ENDPOINTS: dict[str, Endpoint] = {
+    one.name: one
+    for one in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
+}
+METHODS = list_methods()
+#: Set by the client itself, from headers.
+CLIENT_ONLY_FIELDS = {Receipt: {"request_id", "replayed"}}
+
+
+def get_endpoint(method: ClientMethod) -> Endpoint:
+    return DECLARED_ENDPOINTS[method.sample_operation.name]
+
+
+def strip_constraints(kind: Any) -> Any:
+    """Without the rules that the gateway checks values by."""
+    if get_origin(kind) is Annotated:
+        return strip_constraints(get_args(kind)[0])
+    return kind
+
+
+def get_fields(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
+def test_every_endpoint_has_one_operation_or_a_reason() -> None:
+    names = [method.sample_operation.name for method in METHODS]
+    assert len(names) == len(set(names))
+    assert set(names).isdisjoint(OMITTED_OPERATIONS)
+    assert set(names) | set(OMITTED_OPERATIONS) == set(DECLARED_ENDPOINTS)
+
+
+def get_body_type(endpoint: Endpoint) -> Any:
+    """The struct of a body, or `bytes` for a file."""
+    schema = endpoint.body_schema
+    return endpoint.body_type if schema is None or isinstance(schema, dict) else schema
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_everything_that_can_be_asked_can_be_sent_and_nothing_else(method: ClientMethod) -> None:
+    endpoint = get_endpoint(method)
+    for arguments in method.sample_arguments():
+        operation = method.build_operation(**arguments)
+        sent = dict(parse_qs(urlsplit(operation.target).query))
+        asked = get_fields(endpoint.query_type) if endpoint.query_type else {}
+        assert sent.keys() == asked.keys()
+        for name, (value,) in sent.items():
+            msgspec.convert(value, asked[name].type, strict=False)
+        kind = get_body_type(endpoint)
+        if kind is None or kind is bytes:
+            assert operation.body == (b"" if kind is None else b"bytes")
+            continue
+        written = msgspec.json.decode(operation.body)
+        taken = get_fields(kind)
+        assert written.keys() == taken.keys()
+        for name, value in written.items():
+            msgspec.convert(value, taken[name].type)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_is_required_is_required(method: ClientMethod) -> None:
+    endpoint = get_endpoint(method)
+    kind = get_body_type(endpoint)
+    if kind is None or kind is bytes:
+        return
+    for arguments in method.sample_arguments(all_of_them=False):
+        operation = method.build_operation(**arguments)
+        required = {name for name, field in get_fields(kind).items() if field.required}
+        made = {"request_id"} if operation.effect == "moves" else set()
+        assert msgspec.json.decode(operation.body).keys() == required | made
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_an_operation_is_like_is_what_is_declared(method: ClientMethod) -> None:
+    operation, endpoint = method.sample_operation, get_endpoint(method)
+    assert (operation.effect == "moves") == endpoint.moves_money
+    assert operation.is_public == endpoint.access.public
+    if endpoint.method == "GET":
+        assert operation.effect == "reads"
+    if operation.body:
+        assert operation.headers["Content-Type"] in endpoint.body_media
+    for arguments in method.sample_arguments():
+        again = method.build_operation(**arguments)
+        if endpoint.moves_money:
+            assert again.request_id == msgspec.json.decode(again.body)["request_id"]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_every_field_of_an_answer_is_known_and_nothing_else(method: ClientMethod) -> None:
+    kind, answer = get_endpoint(method).response_type, method.sample_operation.response_type
+    if kind is None:
+        assert answer is type(None)
+    elif kind is bytes:
+        assert answer is File
+    else:
+        assert_same_type(answer, kind)
+
+
+def assert_same_type(known: Any, kind: Any) -> None:
+    known, kind = strip_constraints(known), strip_constraints(kind)
+    if get_origin(kind) is DeclaredPage:
+        assert get_origin(known) is Page
+        assert_same_type(get_args(known)[0], get_args(kind)[0])
+        known, kind = Page, DeclaredPage
+        assert get_fields(known).keys() == get_fields(kind).keys()
+    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        told = get_fields(kind)
+        own = {
+            name
+            for base, names in CLIENT_ONLY_FIELDS.items()
+            if issubclass(known, base)
+            for name in names
+        }
+        assert get_fields(known).keys() - own == told.keys()
+        for name, field in told.items():
+            there = get_fields(known)[name]
+            # What the gateway may leave out must not be missed.
+            if not field.required and field.default in (None, msgspec.UNSET):
+                assert not there.required, name
+            assert_same_type(there.type, field.type)
+    elif get_origin(kind) in (Union, UnionType):
+        options = [one for one in get_args(kind) if one is not msgspec.UnsetType]
+        if known is bool:  # a flag that is absent unless it is true
+            assert options == [bool]
+            return
+        may_miss = len(options) < len(get_args(kind)) and type(None) not in options
+        expected = [strip_constraints(one) for one in options] + ([type(None)] if may_miss else [])
+        assert len(get_args(known)) == len(expected)
+        for one, other in zip(get_args(known), expected, strict=True):
+            assert_same_type(one, other)
+    elif get_origin(kind) is not None:
+        assert get_origin(known) is get_origin(kind)
+        for one, other in zip(get_args(known), get_args(kind), strict=True):
+            assert_same_type(one, other)
+    else:
+        assert known is kind

@@ -1,0 +1,108 @@
+"""Nothing that is printed holds a secret, a PIN or a body."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from client.flaky_server import SERVE_AND_DROP, FlakyServer, build_error_response, build_response
+from tapgate.client import (
+    NO_RETRIES,
+    AccessToken,
+    ApiKey,
+    AsyncTapgateClient,
+    Login,
+    PartnerKey,
+    PosKey,
+    ServiceSecret,
+    TapgateError,
+)
+from tapgate.client.credentials import UnsignedRequest
+from tapgate.client.operation import build_operation
+from tapgate.client.records.admin import Tokens
+from tapgate.client.records.processors import SigningKeyWithSecret
+
+SECRET = "s3cr3t"
+#: Four digits alone would also be found in a port or in a request id.
+PIN = "pin-8352-of-ada"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ApiKey(SECRET),
+        AccessToken(SECRET),
+        Login("ada@example.com", SECRET),
+        PosKey("key_1", SECRET),
+        PartnerKey("key_1", "ptn_1", SECRET),
+        ServiceSecret("messenger", SECRET),
+        UnsignedRequest("POST", "/", b"", SECRET.encode()),
+        Tokens(token=SECRET, refresh_token=SECRET, expires_in=1),
+        SigningKeyWithSecret(api_key_id="key_1", hmac_secret=SECRET),
+        build_operation(
+            "reads", "GET", "/{token}", str, path={"token": SECRET}, body={"pin": SECRET}
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_printing_a_value_shows_no_secret(value: Any) -> None:
+    assert SECRET not in repr(value) + str(value) + f"{value}"
+
+
+CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
+    "pin": lambda gateway: gateway.subscribers.verify_pin("sub_1", pin=PIN),
+    "money": lambda gateway: gateway.wallet.transfer_p2p(
+        sender_id="sub_1", recipient_card_serial="TAP-1", amount="1", pin=PIN
+    ),
+    "token": lambda gateway: gateway.wallet.download_statement(SECRET),
+    "login": lambda gateway: gateway.admin.login(email="ada@example.com", password=SECRET),
+}
+
+
+@pytest.mark.parametrize("call", CALLS_WITH_SECRETS.values(), ids=CALLS_WITH_SECRETS)
+@pytest.mark.parametrize(
+    "how",
+    [
+        SERVE_AND_DROP,
+        build_response(200, f'{{"pin": "{PIN}", "token": "{SECRET}"'),
+        build_response(404, f"{PIN} {SECRET}"),
+        build_response(200, '{"token": 1}'),
+        build_error_response(500, "INTERNAL_ERROR"),
+    ],
+    ids=["dropped", "echo", "not found", "odd", "failed"],
+)
+async def test_no_failure_and_no_log_shows_one(
+    caplog: pytest.LogCaptureFixture,
+    call: Callable[[AsyncTapgateClient], Any],
+    how: str | bytes,
+) -> None:
+    caplog.set_level(logging.INFO)
+    shown = []
+    async with FlakyServer(
+        httpx2.MockTransport(lambda _: httpx2.Response(204))
+    ).listen() as unsteady:
+        unsteady.behaviors = [how]
+        secret = ServiceSecret("messenger", SECRET)
+        async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
+            try:
+                shown.append(repr(await call(gateway)))  # a file may be anything
+            except TapgateError as error:
+                shown += [
+                    str(error),
+                    repr(error),
+                    repr(error.__cause__),
+                    *format_exception_chain(error),
+                ]
+    said = "\n".join([*shown, caplog.text])
+    assert PIN not in said
+    assert SECRET not in said
+
+
+def format_exception_chain(error: BaseException) -> list[str]:
+    """What a traceback says of an exception and its causes, beside the lines of the programs."""
+    return list(traceback.TracebackException.from_exception(error).format_exception_only()) + (
+        [] if error.__context__ is None else format_exception_chain(error.__context__)
+    )

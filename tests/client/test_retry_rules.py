@@ -1,0 +1,133 @@
+"""Whatever comes back, in whatever order: the rules of trying again hold."""
+
+import httpx2
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate.client import ApiError, OutcomeUnknownError, RetryPolicy, ServiceSecret, TapgateError
+from tapgate.client.operation import Effect, Operation, build_operation
+from tapgate.client.records.base import Confirmation
+from tapgate.client.request_flow import RequestFlow, Sleep, StepResult
+from tapgate.clock import system_clock
+
+MAX_ATTEMPTS = 4
+
+
+def build_error_response(status: int, code: str) -> httpx2.Response:
+    return httpx2.Response(status, json={"error": "No", "code": code})
+
+
+CONNECT_ERRORS = [httpx2.ConnectError("refused"), httpx2.ConnectTimeout("late")]
+LOST_RESPONSE_ERRORS = [
+    httpx2.ReadError("cut"),
+    httpx2.ReadTimeout("late"),
+    httpx2.RemoteProtocolError("cut"),
+    httpx2.WriteError("cut"),
+    build_error_response(500, "INTERNAL_ERROR"),
+    httpx2.Response(502, text="<html>"),
+    httpx2.Response(504),
+    httpx2.Response(503),  # not the gateway's own
+    httpx2.Response(200, text="<html>"),
+]
+RETRYABLE_RESPONSES = [
+    build_error_response(503, "SERVICE_UNAVAILABLE"),
+    build_error_response(429, "RATE_LIMITED"),
+]
+AUTH_ERRORS = [build_error_response(401, "UNAUTHORIZED"), build_error_response(403, "FORBIDDEN")]
+FINAL_RESPONSES = [
+    httpx2.Response(200, json={"success": True, "message": "Done"}),
+    build_error_response(402, "INSUFFICIENT_FUNDS"),
+    build_error_response(409, "DUPLICATE_REQUEST"),
+    build_error_response(404, "SUBSCRIBER_NOT_FOUND"),
+]
+
+outcomes = st.lists(
+    st.sampled_from(
+        [
+            *CONNECT_ERRORS,
+            *LOST_RESPONSE_ERRORS,
+            *RETRYABLE_RESPONSES,
+            *AUTH_ERRORS,
+            *FINAL_RESPONSES,
+        ]
+    ),
+    min_size=MAX_ATTEMPTS,
+    max_size=MAX_ATTEMPTS,
+)
+effects: st.SearchStrategy[Effect] = st.sampled_from(["reads", "sets", "moves", "acts"])
+
+
+def build_test_operation(effect: Effect) -> Operation[Confirmation]:
+    return build_operation(effect, "POST", "/api/v1/things", Confirmation, body={"amount": "1"})
+
+
+def run_operation(
+    effect: Effect, outcomes: list[StepResult]
+) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
+    """What the caller gets; what came back until then; what was sent."""
+    exchange = RequestFlow(
+        "http://gateway",
+        ServiceSecret("messenger", "secret"),
+        retries=RetryPolicy(max_attempts=MAX_ATTEMPTS, initial_delay=0),
+        timeout=httpx2.Timeout(1),
+        clock=system_clock,
+    )
+    steps = exchange.run(build_test_operation(effect))
+    came: list[StepResult] = []
+    sent: list[httpx2.Request] = []
+    told: StepResult = None
+    try:
+        while True:
+            step = steps.send(told)
+            told = None
+            if isinstance(step, httpx2.Request):
+                sent.append(step)
+                told = outcomes[len(came)]
+                came.append(told)
+            else:
+                assert isinstance(step, Sleep)
+    except StopIteration as end:
+        answer: Confirmation = end.value
+        return answer, came, sent
+    except TapgateError as error:
+        return error, came, sent
+
+
+@given(effects, outcomes)
+def test_what_may_have_happened_is_repeated_only_where_that_does_no_harm(
+    effect: Effect, outcomes: list[StepResult]
+) -> None:
+    _, came, _ = run_operation(effect, outcomes)
+    if effect == "acts":
+        assert not any(outcome in LOST_RESPONSE_ERRORS for outcome in came[:-1])
+
+
+@given(effects, outcomes)
+def test_nobody_is_told_that_nothing_happened_when_it_may_have(
+    effect: Effect, outcomes: list[StepResult]
+) -> None:
+    given_back, came, _ = run_operation(effect, outcomes)
+    lost = any(outcome in LOST_RESPONSE_ERRORS for outcome in came)
+    if effect == "reads" or not lost:
+        assert not isinstance(given_back, OutcomeUnknownError)
+    else:
+        assert isinstance(given_back, OutcomeUnknownError) == (came[-1] not in FINAL_RESPONSES)
+
+
+@given(effects, outcomes)
+def test_an_answer_ends_it(effect: Effect, outcomes: list[StepResult]) -> None:
+    given_back, came, _ = run_operation(effect, outcomes)
+    assert not any(outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in came[:-1])
+    if came[-1] is FINAL_RESPONSES[0]:
+        assert isinstance(given_back, Confirmation)
+    elif came[-1] in FINAL_RESPONSES:
+        assert isinstance(given_back, ApiError)
+
+
+@given(effects, outcomes)
+def test_every_try_is_the_same_request(effect: Effect, outcomes: list[StepResult]) -> None:
+    _, _, sent = run_operation(effect, outcomes)
+    assert 1 <= len(sent) <= MAX_ATTEMPTS
+    assert {request.content for request in sent} == {msgspec.json.encode({"amount": "1"})}
+    assert len({request.headers["X-Request-ID"] for request in sent}) == 1

@@ -1,0 +1,72 @@
+"""docs/sdk.md: its examples run as printed against a gateway and print what it says."""
+
+import asyncio
+import contextlib
+import io
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.builders import ClientFactory
+from client.flaky_server import FlakyServer
+from tapgate.admin.operations import create_first_admin
+from tapgate.clock import system_clock
+from tapgate.notifications.webhooks import model
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
+ADDRESS = "http://127.0.0.1:8000"
+CODE_BLOCK = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
+
+
+@pytest.fixture
+async def address(stage: ClientFactory, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A new gateway, and its first administrator."""
+    await create_first_admin(stage.services, **ADMIN)
+    monkeypatch.setenv("ADMIN_EMAIL", ADMIN["email"])
+    monkeypatch.setenv("ADMIN_PASSWORD", ADMIN["password"])
+    async with FlakyServer(stage.transport).listen() as server:
+        yield server.url
+
+
+async def test_the_examples_print_what_the_page_says(address: str) -> None:
+    names: dict[str, Any] = {}
+    try:
+        await run_examples(address, names)
+    finally:
+        for name in ("gateway", "admin"):
+            names[name].close()
+    assert post_events(names["receive"], names["endpoint"].secret) == (204, 400)
+
+
+async def run_examples(address: str, names: dict[str, Any]) -> None:
+    printed = ""
+    for language, text in CODE_BLOCK.findall(DOCUMENT):
+        if language == "output":
+            assert printed == text
+            printed = ""
+            continue
+        assert printed == "", "an example prints, and the page does not say what"
+        program = compile(text.replace(ADDRESS, address), "docs/sdk.md", "exec")
+        heard = io.StringIO()
+        with contextlib.redirect_stdout(heard):
+            await asyncio.to_thread(exec, program, names)
+        printed = heard.getvalue()
+
+
+def post_events(receive: Any, secret: str) -> tuple[int, int]:
+    body = model.encode_body("card.linked", system_clock(), '{"id": "x"}')
+    headers = model.build_headers(1, [secret], body, system_clock())
+    with contextlib.redirect_stdout(io.StringIO()):
+        return receive(headers, body), receive(headers, body + b" ")
+
+
+def test_the_page_shows_both_modes_and_every_credential() -> None:
+    for name in (
+        "ApiKey Login AccessToken PosKey PartnerSigningKey ServiceSecret AsyncTapgateClient".split()
+    ):
+        assert name in DOCUMENT

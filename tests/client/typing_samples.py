@@ -1,0 +1,68 @@
+"""What a type checker must make of the client. Lines that end with `# wrong` must be refused.
+
+This module is not run: `test_types.py` gives it to mypy.
+"""
+
+import asyncio
+from decimal import Decimal
+from typing import assert_type
+
+from tapgate.client import (
+    AsyncPaginator,
+    AsyncTapgateClient,
+    Page,
+    Paginator,
+    TapgateClient,
+    exceptions,
+)
+from tapgate.client.records import Card, File, P2pReceipt, Subscriber, Terminal
+
+
+def use_sync_client(gateway: TapgateClient) -> None:
+    assert_type(gateway.subscribers.get("sub_1"), Subscriber)
+    assert_type(gateway.subscribers.list(status="ACTIVE"), Paginator[Subscriber])
+    assert_type(gateway.subscribers.list().get_page(), Page[Subscriber])
+    assert_type(gateway.processors.terminals.list("prc_1").get_page().data, list[Terminal])
+    assert_type(gateway.subscribers.get_kyc_document("sub_1", "doc_1"), File)
+    gateway.admin.delete_api_key("key_1")
+    for card in gateway.cards.list():
+        assert_type(card, Card)
+    receipt = gateway.wallet.transfer_p2p(
+        sender_id="sub_1", recipient_card_serial="TAP-1", amount=Decimal("1.50"), pin="4071"
+    )
+    assert_type(receipt, P2pReceipt)
+    assert_type(receipt.replayed, bool)
+
+    assert_type(gateway.subscribers.get("sub_1"), Card)  # wrong
+    gateway.subscribers.get(1)  # wrong
+    gateway.subscribers.get()  # wrong
+    gateway.subscribers.get("sub_1", pin="4071")  # wrong
+    gateway.subscribers.list(state="ACTIVE")  # wrong
+    gateway.subscribers.get("sub_1").fist_name  # wrong
+    gateway.partners.fund("ptn_1", amount=1.5)  # wrong
+    gateway.partners.fund("ptn_1", amount=1)  # wrong
+
+
+async def use_async_client(gateway: AsyncTapgateClient) -> None:
+    assert_type(await gateway.subscribers.get("sub_1"), Subscriber)
+    assert_type(gateway.subscribers.list(status="ACTIVE"), AsyncPaginator[Subscriber])
+    assert_type(await gateway.subscribers.list().get_page(), Page[Subscriber])
+    async for card in gateway.cards.list():
+        assert_type(card, Card)
+    both = await asyncio.gather(gateway.cards.get("TAP-1"), gateway.subscribers.get("sub_1"))
+    assert_type(both, tuple[Card, Subscriber])
+    assert_type(await asyncio.create_task(gateway.cards.get("TAP-1")), Card)
+
+    assert_type(gateway.subscribers.get("sub_1"), Subscriber)  # wrong
+    for _ in gateway.cards.list():  # wrong
+        pass
+    await gateway.subscribers.get(1)  # wrong
+    gateway.cards.get("TAP-1").serial  # wrong
+
+
+def use_exceptions(
+    error: exceptions.InsufficientBalanceError, locked: exceptions.AccountLockedError
+) -> None:
+    assert_type(error.available, Decimal | None)
+    assert_type(locked.locked_until, str | None)
+    error.locked_until  # wrong

@@ -1,0 +1,67 @@
+"""Two, or twenty, payments at the same time cannot both pass a limit that allows one: in one
+process and in two."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+
+from compliance.builders import get_funds, submit_transfer, update_rule
+from harness import Harness
+from tapgate.gateway import open_services
+from tapgate.ledger.verify import verify
+from tapgate.settings import Settings
+
+AMOUNT = "10"
+
+
+@pytest.fixture
+async def processes(
+    world: Harness, settings: Settings, database_url: str
+) -> AsyncIterator[list[Harness]]:
+    """Two gateways on one database."""
+    async with open_services(settings, database_url) as second:
+        yield [world, Harness(second, world.client)]
+
+
+async def set_limit(world: Harness, kind: str) -> str:
+    """Allow one payment; the code of all others."""
+    if kind == "count":
+        await update_rule(world, "Many in a day", threshold=1)
+    elif kind == "cumulative":
+        # Only the type is not for clients to choose.
+        await world.services.database.execute(
+            "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Many in a day'"
+        )
+        await update_rule(world, "Many in a day", threshold="19.99", window_seconds=3600)
+    else:
+        answer = await world.client.put(
+            "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await world.create_admin()
+        )
+        assert answer.status_code == 200, answer.text
+        return kind.upper() + "_EXCEEDED"
+    return "COMPLIANCE_REJECTED"
+
+
+@pytest.mark.parametrize("kind", ["count", "cumulative", "daily_limit"])
+@pytest.mark.parametrize("at_once", [2, 20])
+@pytest.mark.parametrize("gateways", [1, 2])
+async def test_only_one_passes(
+    world: Harness, processes: list[Harness], kind: str, at_once: int, gateways: int
+) -> None:
+    code = await set_limit(world, kind)
+    sender, receiver = (
+        await world.create_subscriber(balance="1000"),
+        await world.create_subscriber(),
+    )
+    outcomes = await asyncio.gather(
+        *(
+            submit_transfer(processes[place % gateways], sender["id"], receiver["id"], AMOUNT)
+            for place in range(at_once)
+        )
+    )
+    assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: at_once - 1}
+    assert await get_funds(world, receiver["id"]) == (10_00, 0)
+    async with world.services.database.connection() as connection:
+        assert (await verify(connection)).is_valid

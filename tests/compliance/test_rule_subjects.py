@@ -1,0 +1,404 @@
+"""Rules that are created and deleted, and rules about payees and agents."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.builders import cash_in, cash_out, create_agent, get_balances, parse_error
+from compliance.builders import (
+    RULES_URL,
+    decode_id,
+    get_funds,
+    get_rules_by_name,
+    get_transaction_status,
+    list_alerts,
+    resolve_alert,
+    submit_transfer,
+    update_rule,
+)
+from harness import Harness
+from partners.builders import FUND_URL, create_partner, get_balance
+from tapgate import ids
+from tapgate.compliance.rules.model import MAX_RULES
+from tapgate.ledger import chart, commands
+from tapgate.ledger.alerts import raise_alerts, remove_personal_details
+from tapgate.ledger.commands import Command
+from tapgate.ledger.rules import ComplianceRule
+from tapgate.ledger.state import RuleMatch
+from tapgate.ledger.verify import verify
+
+NEW_RULE: dict[str, Any] = {
+    "name": "Large cash-in",
+    "type": "AMOUNT_THRESHOLD",
+    "subject": "payee",
+    "transaction_types": ["agent_cashin"],
+    "threshold": "100.00",
+    "action": "alert",
+}
+
+
+async def post_rule(world: Harness, **fields: Any) -> httpx2.Response:
+    body = {name: value for name, value in (NEW_RULE | fields).items() if value is not None}
+    return await world.client.post(RULES_URL, json=body, auth=await world.create_admin("C"))
+
+
+async def create_rule(world: Harness, **fields: Any) -> dict[str, Any]:
+    answer = await post_rule(world, **fields)
+    assert answer.status_code == 201, answer.text
+    record: dict[str, Any] = answer.json()
+    return record
+
+
+async def delete_rule(world: Harness, rule_id: str) -> httpx2.Response:
+    return await world.client.delete(f"{RULES_URL}/{rule_id}", auth=await world.create_admin("C"))
+
+
+async def require_balanced_books(world: Harness) -> None:
+    async with world.services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+
+
+async def test_rule_is_created_with_defaults_and_audited(world: Harness) -> None:
+    rule = await create_rule(world, subject=None, transaction_types=["transfer", "transfer"])
+    expected = NEW_RULE | {
+        "subject": "payer",
+        "transaction_types": ["transfer"],
+        "currency": "SLE",
+        "window_seconds": None,
+        "severity": "MEDIUM",
+        "status": "active",
+    }
+    assert rule == {"id": rule["id"], **expected}
+    assert (await get_rules_by_name(world))["Large cash-in"] == rule
+    (entry,) = await world.list_audit_entries(rule["id"], "compliance_rule.created")
+    assert entry["changes"]["threshold"] == [None, "100.00"]
+    # What is returned can be posted again.
+    assert (await post_rule(world, **rule)).status_code == 201
+
+
+CASH_TYPES = ["agent_cashin", "agent_cashout"]
+INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
+    ({"name": None}, 400, "name"),
+    ({"type": "AMOUNT"}, 422, "type"),
+    ({"subject": "merchant"}, 422, "subject"),
+    ({"threshold": 5}, 400, "threshold"),
+    ({"window_seconds": 60}, 422, "window_seconds"),
+    ({"type": "TRANSACTION_COUNT", "threshold": 5}, 422, "window_seconds"),
+    ({"type": "TRANSACTION_COUNT", "threshold": "0.5", "window_seconds": 9}, 422, "threshold"),
+    ({"subject": "payer"}, 422, "transaction_types"),
+    ({"transaction_types": CASH_TYPES}, 422, "transaction_types"),
+    ({"transaction_types": ["partner_deposit"]}, 422, "transaction_types"),
+    ({"subject": "agent", "transaction_types": ["pos_payment"]}, 422, "transaction_types"),
+    ({"transaction_types": ["refund"], "action": "review"}, 422, "transaction_types"),
+    (
+        {"type": "PIN_FAILURES", "threshold": 5, "window_seconds": 60},
+        422,
+        "subject",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "status", "field"), INVALID_RULES)
+async def test_impossible_rule_is_refused_and_named(
+    world: Harness, fields: dict[str, Any], status: int, field: str
+) -> None:
+    before = await get_rules_by_name(world)
+    answer = await post_rule(world, **fields)
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert await get_rules_by_name(world) == before
+
+
+async def test_rule_in_another_currency_is_refused(world: Harness) -> None:
+    assert parse_error(await post_rule(world, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
+
+
+async def test_subject_and_types_are_changed_only_together(world: Harness) -> None:
+    rule = await create_rule(world)
+    url, admin = f"{RULES_URL}/{rule['id']}", await world.create_admin()
+    for change, field in (
+        ({"subject": "payer"}, "subject"),
+        ({"transaction_types": ["agent_cashout"]}, "transaction_types"),
+        ({"transaction_types": ["refund"], "action": "review"}, "transaction_types"),
+    ):
+        answer = await world.client.put(url, json=change, auth=admin)
+        assert list(answer.json()["details"]["fields"]) == [field]
+    change = {"subject": "agent", "transaction_types": CASH_TYPES}
+    answer = await world.client.put(url, json=change, auth=admin)
+    assert (answer.status_code, answer.json()) == (200, rule | change)
+    refunds = {"subject": "payee", "transaction_types": ["refund"]}
+    assert (await world.client.put(url, json=refunds, auth=admin)).status_code == 200
+    answer = await world.client.put(url, json={"action": "review"}, auth=admin)
+    assert list(answer.json()["details"]["fields"]) == ["action"]
+
+
+async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(world: Harness) -> None:
+    rule = await create_rule(world, subject="payer", transaction_types=["pos_payment"])
+    await world.services.database.execute(
+        """UPDATE compliance_rules SET action = 'review',
+                  transaction_types = '{pos_payment,refund}' WHERE id = $1""",
+        ids.decode(ids.RULE, rule["id"]),
+    )
+    url, admin = f"{RULES_URL}/{rule['id']}", await world.create_admin()
+    change = {"name": "Large payment", "threshold": "200.00", "status": "inactive"}
+    answer = await world.client.put(url, json=change, auth=admin)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "inactive"
+    for change, field in (
+        ({"action": "review"}, "action"),
+        ({"transaction_types": ["refund"]}, "transaction_types"),
+    ):
+        answer = await world.client.put(url, json=change, auth=admin)
+        assert list(answer.json()["details"]["fields"]) == [field]
+
+
+async def test_number_of_rules_is_limited(world: Harness) -> None:
+    missing = MAX_RULES - len(await get_rules_by_name(world))
+    answers = await asyncio.gather(*(post_rule(world) for _ in range(missing + 3)))
+    codes = sorted(answer.status_code for answer in answers)
+    assert codes == [201] * missing + [422] * 3
+
+
+async def test_deleted_rule_stops_matching_and_its_alerts_stay(world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    rule = await create_rule(world, transaction_types=["transfer"], threshold="10")
+    await submit_transfer(world, sender["id"], receiver["id"], "20")
+    (alert,) = await list_alerts(world)
+    assert (alert["subscriber_id"], alert["rule_id"]) == (receiver["id"], rule["id"])
+    assert (await delete_rule(world, rule["id"])).status_code == 204
+    assert parse_error(await delete_rule(world, rule["id"])) == (404, "RULE_NOT_FOUND")
+    answer = await world.client.get(f"{RULES_URL}/{rule['id']}", auth=await world.create_admin())
+    assert parse_error(answer) == (404, "RULE_NOT_FOUND")
+    await submit_transfer(world, sender["id"], receiver["id"], "20")
+    assert await list_alerts(world) == [alert]
+    assert (await resolve_alert(world, alert["id"])).status_code == 200
+    (entry,) = await world.list_audit_entries(rule["id"], "compliance_rule.deleted")
+    assert entry["changes"]["name"] == ["Large cash-in", None]
+
+
+async def test_transaction_held_by_a_deleted_rule_is_still_decided(world: Harness) -> None:
+    sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
+    rule = await create_rule(world, transaction_types=["transfer"], threshold="10", action="review")
+    await submit_transfer(world, sender["id"], receiver["id"], "20")
+    await delete_rule(world, rule["id"])
+    (alert,) = await list_alerts(world)
+    answer = await resolve_alert(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert await get_funds(world, receiver["id"]) == (20_00, 0)
+    await require_balanced_books(world)
+
+
+async def test_default_rule_notices_large_cash_ins(world: Harness) -> None:
+    agent, customer = await create_agent(world, balance="900000"), await world.create_subscriber()
+    assert (await cash_in(world, agent, customer, "200000")).is_success
+    assert await list_alerts(world) == []
+    assert (await cash_in(world, agent, customer, "200000.01")).is_success
+    (alert,) = await list_alerts(world)
+    assert (alert["alert_type"], alert["subscriber_id"]) == ("AMOUNT_THRESHOLD", customer["id"])
+    assert alert["details"]["figure"] == "200000.01"
+
+
+async def test_alerts_about_an_agent_name_the_agent_and_are_one_per_rule(world: Harness) -> None:
+    await update_rule(world, "Busy agent", threshold=3)
+    agents = [await create_agent(world, balance="500") for _ in range(2)]
+    customers = [await world.create_subscriber(balance="100") for _ in range(3)]
+    for agent in agents:
+        for customer in customers:
+            assert (await cash_in(world, agent, customer, "10")).is_success
+    assert await list_alerts(world) == []
+    for customer in customers:
+        assert (await cash_out(world, agents[0], customer, "10")).is_success
+    (alert,) = await list_alerts(world)
+    assert (alert["subscriber_id"], alert["occurrences"]) == (None, 3)
+    assert alert["details"] == {
+        "rule_type": "TRANSACTION_COUNT",
+        "action": "alert",
+        "transaction_type": "agent_cashout",
+        "figure": 6,
+        "agent_id": agents[0]["id"],
+    }
+    assert (await cash_in(world, agents[1], customers[0], "10")).is_success
+    assert {one["details"]["agent_id"] for one in await list_alerts(world)} == {
+        agent["id"] for agent in agents
+    }
+    # Once it is resolved, the next match opens another one.
+    assert (await resolve_alert(world, alert["id"])).status_code == 200
+    assert (await cash_out(world, agents[0], customers[0], "10")).is_success
+    assert len(await list_alerts(world)) == 3
+
+
+async def test_masked_alert_keeps_the_agent(world: Harness) -> None:
+    await update_rule(world, "Busy agent", threshold=0)
+    agent = await create_agent(world, balance="500")
+    customer = await world.create_subscriber()
+    assert (await cash_in(world, agent, customer, "10")).is_success
+    await world.services.database.execute("UPDATE subscribers SET restricted = true")
+    (alert,) = await list_alerts(world)
+    assert alert["masked"] is True
+    assert alert["details"]["agent_id"] == agent["id"]
+    for value in (customer["phone_number"], customer["id"], 5, None, [agent["id"]]):
+        assert remove_personal_details({"agent_id": value}) == {}
+
+
+#: The statement of release 1.0, whose processes run beside new ones during a rolling upgrade.
+PREVIOUS_RELEASE_INSERT_SQL = """
+    INSERT INTO alerts (id, subscriber_id, rule_id, alert_type, details, created_at, updated_at)
+    VALUES ($1, $2, $3, 'AMOUNT_THRESHOLD', '{}', now(), now())
+    ON CONFLICT (rule_id, subscriber_id) WHERE status IN ('open', 'investigating') AND NOT review
+    DO UPDATE SET occurrences = alerts.occurrences + 1"""
+
+
+async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: Harness) -> None:
+    database, new_id = world.services.database, world.services.new_id
+    subscriber, agent = await world.create_subscriber(), await create_agent(world)
+    stored = {
+        rule["name"]: decode_id(rule["id"]) for rule in (await get_rules_by_name(world)).values()
+    }
+    about_payee, about_agent = stored["Large cash-in or top-up"], stored["Busy agent"]
+
+    def match(rule_id: int, subject: str, subject_id: str) -> RuleMatch:
+        rule = ComplianceRule(
+            id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=frozenset(),
+            threshold=0, window_seconds=0, action="alert", severity="LOW",
+        )  # fmt: skip
+        return RuleMatch(rule, decode_id(subject_id), None, needs_review=False, details={})
+
+    matches = [
+        match(about_payee, "payee", subscriber["id"]),
+        match(about_agent, "agent", agent["id"]),
+    ]
+
+    async def raise_new() -> None:
+        async with database.transaction() as tx:
+            await raise_alerts(tx, matches, world.services.clock(), new_id)
+
+    async def raise_earlier() -> None:
+        await database.execute(
+            PREVIOUS_RELEASE_INSERT_SQL, new_id(), decode_id(subscriber["id"]), about_payee
+        )
+
+    await asyncio.gather(*(raising() for raising in (raise_new, raise_earlier) * 20))
+    found = {one["rule_id"]: one["occurrences"] for one in await list_alerts(world)}
+    assert len(await list_alerts(world)) == 2
+    assert found == {ids.encode(ids.RULE, about_payee): 40, ids.encode(ids.RULE, about_agent): 20}
+
+
+async def test_agent_is_counted_by_parallel_batches(world: Harness) -> None:
+    """Of parallel cash-ins and cash-outs no more than the threshold pass a blocking rule."""
+    await update_rule(world, "Busy agent", threshold=5, action="block")
+    agent = await create_agent(world, balance="500")
+    customers = [await world.create_subscriber(balance="100") for _ in range(6)]
+    answers = await asyncio.gather(
+        *(cash_in(world, agent, customer, "10") for customer in customers),
+        *(cash_out(world, agent, customer, "10") for customer in customers),
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] * 5 + [403] * 7
+    refused = {parse_error(answer) for answer in answers if answer.status_code == 403}
+    assert refused == {(403, "COMPLIANCE_REJECTED")}
+    (alert,) = await list_alerts(world)
+    assert alert["occurrences"] == 7
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_held_cash_in_of_a_payee_is_decided(world: Harness, decision: str) -> None:
+    await create_rule(world, action="review")
+    agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
+    answer = await cash_in(world, agent, customer, "200")
+    body = answer.json()
+    assert (body["status"], body["commission_earned"]) == ("under_review", "0.00 SLE")
+    assert (body["agent_balance"], body["subscriber_balance"]) == ("300.00 SLE", "0.00 SLE")
+    (alert,) = await list_alerts(world, subscriber_id=customer["id"])
+    assert parse_error(await cash_in(world, agent, customer, "301")) == (402, "INSUFFICIENT_FLOAT")
+    answer = await resolve_alert(world, alert["id"], transaction_decision=decision)
+    assert answer.status_code == 200, answer.text
+    released = decision == "release"
+    assert await get_balances(world, agent) == (
+        ("300.00", "2.00") if released else ("500.00", "0.00")
+    )
+    assert await get_funds(world, customer["id"]) == (200_00 if released else 0, 0)
+    assert (await get_transaction_status(world, alert["transaction_id"]))[0] == (
+        "completed" if released else "failed"
+    )
+    await require_balanced_books(world)
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_held_top_up_is_decided(world: Harness, decision: str) -> None:
+    await create_rule(world, transaction_types=["partner_fund"], action="review")
+    partner, customer = await create_partner(world, balance="500"), await world.create_subscriber()
+    order = {
+        "partner_id": partner["partner"]["id"],
+        "subscriber_id": customer["id"],
+        "amount": "200",
+        "partner_reference": "salary",
+    }
+    admin = await world.create_admin()
+    answer = await world.client.post(FUND_URL, json=order, auth=admin)
+    assert answer.json()["status"] == "under_review", answer.text
+    (alert,) = await list_alerts(world, subscriber_id=customer["id"])
+    assert (
+        await resolve_alert(world, alert["id"], transaction_decision=decision)
+    ).status_code == 200
+    released = decision == "release"
+    assert await get_balance(world, partner) == ("300.00" if released else "500.00")
+    assert await get_funds(world, customer["id"]) == (200_00 if released else 0, 0)
+    await require_balanced_books(world)
+
+
+async def test_blocked_cash_in_of_a_payee(world: Harness) -> None:
+    await create_rule(world, action="block")
+    agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
+    answer = await cash_in(world, agent, customer, "100.01")
+    assert parse_error(answer) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(world, agent, customer, "100")).is_success
+    assert await get_balances(world, agent) == ("400.00", "1.00")
+    (alert,) = await list_alerts(world)
+    assert alert["subscriber_id"] == customer["id"]
+
+
+async def test_payments_received_are_added_up_for_the_payee(world: Harness) -> None:
+    await create_rule(
+        world,
+        type="CUMULATIVE_AMOUNT",
+        transaction_types=["transfer", "agent_cashin"],
+        window_seconds=3600,
+        action="block",
+    )
+    agent, receiver = await create_agent(world, balance="500"), await world.create_subscriber()
+    senders = [await world.create_subscriber(balance="100") for _ in range(3)]
+    outcomes = await asyncio.gather(
+        *(submit_transfer(world, sender["id"], receiver["id"], "40") for sender in senders)
+    )
+    codes = sorted(str(outcome.code or "") for outcome in outcomes)
+    assert codes == ["", "", "COMPLIANCE_REJECTED"]
+    answer = await cash_in(world, agent, receiver, "20.01")
+    assert parse_error(answer) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(world, agent, receiver, "20")).is_success
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_transfer_from_the_platform_is_held_without_a_hold(
+    world: Harness, decision: str
+) -> None:
+    """The platform's own accounts cannot run short, so there is nothing to set aside."""
+    await create_rule(world, transaction_types=["transfer"], action="review")
+    receiver = await world.create_subscriber()
+    order = Command(
+        type=chart.TRANSFER,
+        channel="admin",
+        payer=commands.CASH_PARTY,
+        payee=commands.subscriber_party(decode_id(receiver["id"])),
+        amount=200_00,
+    )
+    outcome = await world.services.ledger.submit(order)
+    assert outcome.require_accepted().status == "under_review"
+    await require_balanced_books(world)
+    (alert,) = await list_alerts(world)
+    assert (
+        await resolve_alert(world, alert["id"], transaction_decision=decision)
+    ).status_code == 200
+    assert await get_funds(world, receiver["id"]) == (200_00 if decision == "release" else 0, 0)
+    await require_balanced_books(world)

@@ -1,0 +1,143 @@
+"""A person's browser without a window: it keeps cookies and sends what forms on pages send.
+
+Who asks for a part of a page asks as htmx does.
+"""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+import httpx2
+
+from harness import BearerAuth, Harness
+
+FormFields = Mapping[str, str | Sequence[str]]
+
+_CSRF_PATTERN: Final = re.compile(r'hx-headers=\'{"X-CSRF-Token": "([0-9a-f]+)"}\'')
+_REQUEST_ID_PATTERN: Final = re.compile(r'name="request_id" value="([^"]+)"')
+_HIDDEN_FIELD_PATTERN: Final = re.compile(r'type="hidden" name="(request_id|seen)" value="([^"]+)"')
+SESSION_COOKIE: Final = "tapgate_session"
+
+
+def parse_request_id(form: str) -> str:
+    """Under which a form that moves money is sent."""
+    found = _REQUEST_ID_PATTERN.search(form)
+    assert found is not None, form
+    return found[1]
+
+
+def contains_digits(text: str, digits: str) -> bool:
+    """On their own: any four digits may stand by chance in an id or in a token."""
+    return re.search(rf"(?<![\w-]){digits}(?![\w-])", text) is not None
+
+
+class ConsoleClient:
+    """`at` is the page that forms are sent from."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
+        self.referer = "/console"
+
+    @property
+    def origin(self) -> str:
+        return str(self.client.base_url).rstrip("/")
+
+    @property
+    def session(self) -> str | None:
+        """The session's token, if somebody is signed in."""
+        return self.client.cookies.get(SESSION_COOKIE)
+
+    def set_session(self, admin: BearerAuth) -> None:
+        """The session of somebody who has signed in elsewhere."""
+        self.client.cookies.set(SESSION_COOKIE, admin._credential)
+
+    async def sign_in(self, email: str, password: str) -> httpx2.Response:
+        return await self.post_without_csrf(
+            "/console/sign-in", {"email": email, "password": password}
+        )
+
+    async def get(self, path: str, **headers: str) -> httpx2.Response:
+        answer = await self.client.get(path, headers=headers)
+        if answer.status_code == 200:
+            self.referer = path
+        return answer
+
+    async def get_page_text(self, path: str) -> str:
+        """What a page shows, with entities as a person reads them."""
+        answer = await self.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return html.unescape(answer.text)
+
+    async def get_partial(self, path: str) -> httpx2.Response:
+        """What a script of the page asks for."""
+        return await self.client.get(path, headers=self._partial_headers())
+
+    async def get_csrf_token(self) -> str:
+        """As it is on any page of the session."""
+        found = _CSRF_PATTERN.search((await self.client.get("/console")).text)
+        assert found is not None, "nobody is signed in"
+        return found[1]
+
+    async def post_without_csrf(
+        self, path: str, form: FormFields | None = None, **headers: str
+    ) -> httpx2.Response:
+        """A form, with nothing in it that the caller has not given."""
+        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        content = urlencode(form or {}, doseq=True)
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return await self.client.post(path, content=content, headers=own | kind | headers)
+
+    async def post_form(self, path: str, form: FormFields | None = None) -> httpx2.Response:
+        """A form of one of the session's pages."""
+        return await self.post_without_csrf(
+            path, {**(form or {}), "csrf": await self.get_csrf_token()}
+        )
+
+    async def post_partial(self, path: str, form: FormFields | None = None) -> httpx2.Response:
+        """A form that a script of the page sends."""
+        headers = self._partial_headers() | {"X-CSRF-Token": await self.get_csrf_token()}
+        return await self.post_without_csrf(path, form, **headers)
+
+    async def post_file(
+        self, path: str, content: bytes, *, csrf: str | None = None
+    ) -> httpx2.Response:
+        """A file that a script of the page sends, as `file` of a form."""
+        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        token = {"X-CSRF-Token": await self.get_csrf_token() if csrf is None else csrf}
+        files = {"file": ("cards.csv", content, "text/csv")}
+        return await self.client.post(
+            path, files=files, headers=self._partial_headers() | own | token
+        )
+
+    async def submit_action(
+        self, name: str, form: FormFields | None = None, **names: str
+    ) -> httpx2.Response:
+        """Opens the dialog of an act and sends it. `names` are those of its address."""
+        address = f"/console/acts/{name}" + (f"?{urlencode(names)}" if names else "")
+        asked = await self.get_partial(address)
+        assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
+        hidden = dict(_HIDDEN_FIELD_PATTERN.findall(asked.text))
+        return await self.post_partial(address, {**hidden, **(form or {})})
+
+    def _partial_headers(self) -> dict[str, str]:
+        return {"HX-Request": "true", "HX-Current-URL": self.origin + self.referer}
+
+
+class ConsoleClients:
+    """People before browsers of their own, all of them on one gateway."""
+
+    def __init__(self, world: Harness, transport: httpx2.AsyncBaseTransport) -> None:
+        self.harness = world
+        self._transport = transport
+
+    def create_signed_out(self, address: str = "http://gateway") -> ConsoleClient:
+        """Nobody is signed in."""
+        return ConsoleClient(httpx2.AsyncClient(transport=self._transport, base_url=address))
+
+    async def create_signed_in(self, role: str = "A") -> ConsoleClient:
+        """A new admin's, signed in. The role is its letter in the interface."""
+        visitor = self.create_signed_out()
+        visitor.set_session(await self.harness.create_admin(role))
+        return visitor

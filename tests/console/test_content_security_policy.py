@@ -1,0 +1,83 @@
+"""Nothing is inline that a browser would run: neither in templates nor on pages that they make."""
+
+import re
+from pathlib import Path
+
+import tapgate.console
+import tapgate.simulators
+from console.console_client import ConsoleClient
+from harness import Harness
+from tapgate.console.console import PAGES
+
+_FOLDERS = [Path(site.__path__[0]) for site in (tapgate.console, tapgate.simulators)]
+_TEMPLATES = sorted(path for folder in _FOLDERS for path in folder.rglob("*.html"))
+_SCRIPTS = sorted(path for folder in _FOLDERS for path in folder.rglob("*.js"))
+
+_COMMENT = re.compile(r"{#.*?#}", re.DOTALL)
+_TAG = re.compile(r"<[a-zA-Z][^<>]*(?:<[^<>]*>[^<>]*)*>")
+_FORBIDDEN_PATTERNS = {
+    "an event attribute": re.compile(r"\son[a-z]+\s*=", re.IGNORECASE),
+    "a style attribute": re.compile(r"\sstyle\s*=", re.IGNORECASE),
+    "a style element": re.compile(r"<style\b", re.IGNORECASE),
+    "an inline script": re.compile(r"<script\b(?![^>]*\ssrc=\"/)", re.IGNORECASE),
+    "a script's address": re.compile(r"javascript:", re.IGNORECASE),
+    "another host": re.compile(r"(?:src|href|action|hx-\w+)=[\"'](?:https?:)?//", re.IGNORECASE),
+    "an expression of htmx": re.compile(r"hx-on|hx-vals=[\"']js:|hx-trigger=[\"'][^\"']*\["),
+    "something not escaped": re.compile(r"\|\s*safe\b|autoescape\s+false|Markup\("),
+}
+
+
+def find_inline_code(text: str) -> list[str]:
+    return [what for what, pattern in _FORBIDDEN_PATTERNS.items() if pattern.search(text)]
+
+
+def test_the_scan_finds_what_it_is_for() -> None:
+    for text in (
+        '<a onclick="x()">', '<p style="x">', "<style>", "<script>x</script>",
+        '<a href="javascript:x">', '<img src="//evil">', '<p hx-on:click="x">', "{{ x | safe }}",
+    ):  # fmt: skip
+        assert find_inline_code(text), text
+    assert not find_inline_code('<script src="/console/assets/htmx.min.js" defer></script>')
+
+
+def test_no_template_has_anything_inline() -> None:
+    assert len(_TEMPLATES) > 15
+    for template in _TEMPLATES:
+        assert find_inline_code(_COMMENT.sub("", template.read_text())) == [], template
+
+
+def test_no_script_makes_pages_from_text() -> None:
+    assert len(_SCRIPTS) > 10
+    for script in _SCRIPTS:
+        if script.name != "htmx.min.js":
+            assert not re.search(r"innerHTML|outerHTML|insertAdjacent|eval\(", script.read_text())
+
+
+async def test_no_page_has_anything_inline(ada: ConsoleClient, world: Harness) -> None:
+    """All that are without a name in their address, with hostile people in the lists."""
+    person = await world.create_subscriber(
+        first_name="<script>alert(1)</script>", last_name="\"' onclick='alert(1)"
+    )
+    await world.create_card(person["id"])
+    await ada.submit_action(
+        "api_key.create", {"name": "<script>alert(1)</script>", "scopes": ["cards:read"]}
+    )
+    await ada.submit_action(
+        "administrator.create",
+        {"name": '"><img src=x onerror=alert(1)>', "email": "x@example.com",
+         "role": "support_user", "password": "a long enough password"},
+    )  # fmt: skip
+    await ada.submit_action(
+        "webhook.create", {"url": "http://example.com/'onclick='x", "events": ["*"]}
+    )
+    pages = {page.path for pages in PAGES for page in pages if page.method == "GET"}
+    for path in sorted(path for path in pages if "{" not in path):
+        for query in ("", "?search=%22%3E%3Cscript%3E", "?event=%22+onclick=%22x&status=%3Cb%3E"):
+            answer = await ada.get(path + query)
+            assert answer.status_code < 500, path
+            for tag in _TAG.findall(answer.text):
+                assert not _FORBIDDEN_PATTERNS["an inline script"].search(tag), tag
+                bare = re.sub(r'"[^"]*"|\'[^\']*\'', '""', tag)
+                assert not _FORBIDDEN_PATTERNS["an event attribute"].search(bare), tag
+                assert not _FORBIDDEN_PATTERNS["a style attribute"].search(bare), tag
+            assert "<img src=x" not in answer.text

@@ -1,0 +1,142 @@
+"""Whatever is sent: a page in plain words, with the policy on it, and never a failure."""
+
+import itertools
+import random
+import string
+from pathlib import Path
+
+import msgspec
+
+from console.console_client import ConsoleClient, ConsoleClients
+from tapgate.console.page_request import SECURITY_HEADERS
+from tapgate.service.throttle import Throttle
+
+PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/acts/subscriber.block")
+QUERIES = (
+    "%", "%zz", "%00", "a=%ff", "search=%ED%A0%80", "cursor=x", "cursor=%F0%9F%98%80", "limit=x",
+    "search=%00", "from=yesterday", "&&&===", "id=..%2F..", "id=%7Bid%7D", "id=", "id=x&id=y",
+    "x=1&" * 300, "search=" + "x" * 5000, "é", "kyc_level=" + "9" * 4000, "result=%27%22%3E",
+)  # fmt: skip
+
+
+async def test_every_answer_has_the_policy(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+    answers = [
+        await ada.get("/console"),
+        await ada.get("/console/nowhere"),
+        await ada.get("/console/assets/console.js"),
+        await ada.get("/console/assets/nowhere.js"),
+        await ada.get_partial("/console/subscribers"),
+        await ada.client.put("/console"),
+        await stranger.get("/console"),
+        await stranger.get("/console/sign-in"),
+        await stranger.post_without_csrf("/console/sign-in", {"email": "x" * 20_000}),
+    ]
+    for answer in answers:
+        for name, value in SECURITY_HEADERS.items():
+            if answer.request.url.path.startswith("/console/assets/") and answer.is_error:
+                continue
+            assert answer.headers[name] == value, f"{answer.request.url}: {name}"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
+
+
+async def test_an_unknown_address_is_a_page(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+    for visitor in (ada, stranger):
+        for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
+            answer = await visitor.get(path)
+            assert answer.status_code == 404 and "nothing at this address" in answer.text
+
+
+async def test_a_wrong_method_is_told_which_are_right(ada: ConsoleClient) -> None:
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"):
+        answer = await ada.client.request(method, "/console/subscribers")
+        assert answer.status_code == 405
+        assert answer.headers["Allow"] == "GET, HEAD"
+        assert answer.headers["Content-Type"].startswith("text/html")
+
+
+async def test_a_head_is_a_get_without_the_page(ada: ConsoleClient) -> None:
+    for path in ("/console", "/console/subscribers", "/console/nowhere"):
+        whole, head = await ada.get(path), await ada.client.head(path)
+        assert head.status_code == whole.status_code and head.content == b""
+        assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+
+
+async def test_no_query_breaks_a_page(ada: ConsoleClient) -> None:
+    for path, query in itertools.product(PATHS, QUERIES):
+        address = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
+        for answer in (await ada.client.get(address), await ada.get_partial(address)):
+            assert answer.status_code < 500, f"{address}: {answer.text}"
+
+
+UNKNOWN_PATHS = (
+    "%", "%zz", "%00", "subscribers/%ff", "subscribers/%2e%2e%2fapi", "subscribers/" + "x" * 3000,
+    "subscribers/sub_%F0%9F%98%80", "acts/%3Cscript%3E", "webhooks/x", "webhooks/%00",
+    "assets/..%2fconsole.py", "assets/htmx.LICENSE",
+)  # fmt: skip
+
+
+async def test_no_path_breaks_the_site(ada: ConsoleClient) -> None:
+    for path in UNKNOWN_PATHS:
+        answer = await ada.get(f"/console/{path}")
+        assert answer.status_code in (400, 404), path
+        assert "<script>" not in answer.text
+
+
+BODIES = (
+    b"\xff\xfe", b"a=%ff", b"a=%zz", b"%", b"=", b"&" * 1000, b"a=1&" * 300, b"{}",
+    b"reason=" + b"x" * 500_000, b"reason=%00", b"reason=%ED%A0%80", b"\0" * 100,
+)  # fmt: skip
+CONTENT_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x")
+
+
+async def test_no_form_breaks_the_site(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+    csrf = await ada.get_csrf_token()
+    for body, kind in itertools.product(BODIES, CONTENT_TYPES):
+        headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
+        for visitor, path in (
+            (ada, "/console/acts/subscriber.block?id=sub_x"),
+            (stranger, "/console/sign-in"),
+        ):
+            answer = await visitor.client.post(path, content=body, headers=headers)
+            assert answer.status_code < 500, answer.text
+
+
+async def test_noise_breaks_nothing(ada: ConsoleClient) -> None:
+    chance = random.Random(7)
+    for _ in range(150):
+        noise = "".join(chance.choices(string.printable.strip() + "%%&&==//??", k=30))
+        answer = await ada.client.get(f"/console/{noise.replace('#', '')}")
+        assert answer.status_code < 500, noise
+
+
+async def test_a_stranger_sends_little_and_is_told_so(
+    stranger: ConsoleClient, ada: ConsoleClient
+) -> None:
+    large = {"email": "a" * 20_000, "password": "x"}
+    answer = await stranger.post_without_csrf("/console/sign-in", large)
+    assert answer.status_code == 413
+    assert answer.headers["Content-Type"].startswith("text/html")
+    part = await stranger.post_without_csrf("/console/sign-in", large, **{"HX-Request": "true"})
+    assert part.status_code == 413 and "<html" not in part.text
+    answer = await ada.post_without_csrf("/console/acts/subscriber.block", {"reason": "x" * 20_000})
+    assert answer.status_code == 403, "whoever is signed in may send a file"
+
+
+async def test_whoever_asks_too_often_gets_a_page(visitors: ConsoleClients, tmp_path: Path) -> None:
+    services, visitor = visitors.harness.services, await visitors.create_signed_in("S")
+    settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
+    usual, services.throttle = (
+        services.throttle,
+        Throttle(msgspec.structs.replace(settings, rate_limit=1)),
+    )
+    try:
+        answer = await visitor.get("/console")
+        while answer.status_code == 200:
+            answer = await visitor.get("/console")
+    finally:
+        await services.throttle.close()
+        services.throttle = usual
+    assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "Subscribers" in answer.text, "the way on is there"

@@ -1,0 +1,263 @@
+"""The small demo on a real database: believable, within the rules, and the books hold."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ScratchDatabases, build_database_url
+from tapgate.demo import build as demo
+from tapgate.demo.build import DemoError
+from tapgate.demo.country import SIZES, Size
+from tapgate.edge.services import Services
+from tapgate.gateway import build_demo, open_services, prepare_installation
+from tapgate.ids import IdGenerator
+from tapgate.ledger import chart
+from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import verify
+from tapgate.settings import load_settings
+from tapgate.store.database import Database
+
+#: A Wednesday in the afternoon, with two months' beginnings in the sixty days before.
+NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)
+
+TYPES = {
+    chart.TRANSFER_P2P,
+    chart.TRANSFER,
+    chart.AGENT_CASHIN,
+    chart.AGENT_CASHOUT,
+    chart.AGENT_FUND,
+    chart.AGENT_TRANSFER,
+    chart.COMMISSION_PAYOUT,
+    chart.POS_PAYMENT,
+    chart.ONLINE_PAYMENT,
+    chart.PARTNER_FUND,
+    chart.PARTNER_DEPOSIT,
+    chart.PROCESSOR_TRANSFER,
+    chart.REFUND,
+}
+
+
+@contextlib.asynccontextmanager
+async def build_demo_database(
+    folder: Path, copies: ScratchDatabases, server: str, size: str, **variables: str
+) -> AsyncIterator[Database]:
+    """A database of its own with the demo as it is on that day."""
+    name = await copies.acquire()
+    url = build_database_url(name, server)
+    settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **variables})
+    try:
+        async with open_services(settings, url) as services:
+            async with services.database.transaction() as tx:
+                await insert_defaults(tx, settings.currency, IdGenerator(1023))
+            clock = demo.create_clock(NOW, size, settings.timezone)
+            async with open_services(
+                demo.without_notifications(settings), url, clock=clock
+            ) as past:
+                await demo.build(past, clock, size, NOW, lambda _: None)
+            yield services.database
+    finally:
+        await copies.release(name)
+
+
+@pytest.fixture(scope="module")
+async def country(
+    tmp_path_factory: pytest.TempPathFactory, copies: ScratchDatabases, postgres: str
+) -> AsyncIterator[Database]:
+    async with build_demo_database(
+        tmp_path_factory.mktemp("demo"), copies, postgres, "small"
+    ) as database:
+        yield database
+
+
+async def count_by(database: Database, sql: str) -> dict[Any, int]:
+    return {row[0]: row[1] for row in await database.fetch(sql)}
+
+
+async def test_nobodys_phone_rings_for_it(country: Database) -> None:
+    assert await country.fetchval("SELECT count(*) FROM notices") == 0
+    due = "SELECT count(*) FROM messages WHERE expires_at > $1"
+    assert await country.fetchval(due, NOW) == 0
+
+
+async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> None:
+    async with country.connection() as connection:
+        proof = await verify(connection)
+    assert [finding for finding in proof.findings if finding.broken] == []
+    assert proof.transactions > 600
+    total = await country.fetchval(
+        """SELECT sum(side.amount) FROM accounts JOIN (
+               SELECT debit_account AS account_id, -amount AS amount FROM entries
+               UNION ALL SELECT credit_account, amount FROM entries
+           ) AS side ON side.account_id = accounts.id"""
+    )
+    assert total == 0
+    assert await country.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
+
+
+async def test_every_kind_of_movement_happens_and_a_few_are_declined(country: Database) -> None:
+    types = await count_by(country, "SELECT type, count(*) FROM transactions GROUP BY type")
+    assert types.keys() == TYPES
+    assert max(types, key=lambda kind: types[kind]) == chart.POS_PAYMENT
+    statuses = await count_by(country, "SELECT status, count(*) FROM transactions GROUP BY status")
+    assert statuses.keys() >= {"completed", "failed", "under_review", "refunded"}
+    assert 0.01 < statuses["failed"] / sum(types.values()) < 0.1
+    codes = await count_by(country, "SELECT failure_code, count(*) FROM transactions GROUP BY 1")
+    assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
+
+
+async def test_everybody_is_there(country: Database) -> None:
+    size = SIZES["small"]
+    for table, count in (
+        ("subscribers", size.subscribers),
+        ("agents", size.agents),
+        ("processors", size.merchants),
+        ("partners", 1),
+        ("alerts", 2),  # a large payment, which is held, and the top-up it is paid from
+    ):
+        assert await country.fetchval(f"SELECT count(*) FROM {table}") == count, table
+    levels = await count_by(country, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
+    assert levels[1] > levels[2] >= 2
+    assert levels[3] >= 3
+    categories = await count_by(country, "SELECT category, count(*) FROM subscribers GROUP BY 1")
+    assert categories.keys() == {"standard", "vip", "corporate"}
+    cards = await count_by(country, "SELECT status, count(*) FROM cards GROUP BY 1")
+    assert cards.keys() == {"ACTIVE", "LOST", "UNASSIGNED"}
+    assert await country.fetchval("SELECT count(*) FROM cards WHERE type = 'CHILD'") >= 2
+    expired = "SELECT count(*) FROM cards WHERE status = 'ACTIVE' AND expires_at < $1"
+    assert await country.fetchval(expired, NOW) == 1
+    states = await count_by(
+        country, "SELECT status, count(*) FROM accounts WHERE kind = 'wallet' GROUP BY 1"
+    )
+    assert states == {"active": size.subscribers - 1, "blocked": 1}
+    assert await country.fetchval("SELECT count(*) FROM subscribers WHERE restricted") == 1
+    assert await country.fetchval("SELECT max(failures) FROM pins") < 3
+    terminals = "SELECT count(*) FROM terminals WHERE last_seen_at IS NOT NULL"
+    assert await country.fetchval(terminals) >= size.merchants
+
+
+async def test_it_happened_in_the_days_before_and_in_order(country: Database) -> None:
+    first, last, days = await country.fetchrow(
+        """SELECT min(created_at), max(created_at), count(DISTINCT created_at::date)
+           FROM transactions"""
+    )
+    assert (NOW - first).days == SIZES["small"].days - 1
+    assert last < NOW
+    assert days == SIZES["small"].days
+    out_of_order = await country.fetchval(
+        """SELECT count(*) FROM (
+               SELECT created_at < lag(created_at) OVER (ORDER BY id) AS back FROM transactions
+           ) AS steps WHERE back"""
+    )
+    assert out_of_order == 0
+    assert await country.fetchval("SELECT max(created_at) FROM subscribers") < NOW
+
+
+async def snapshot(database: Database) -> list[tuple[Any, ...]]:
+    rows = await database.fetch(
+        """SELECT type, status, amount, created_at, card_serial FROM transactions
+           ORDER BY created_at, type, amount, card_serial, status"""
+    )
+    return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Enough for what does not depend on how much there is."""
+    size = Size(
+        subscribers=16, merchants=4, agents=3, days=27, transactions_per_day=0.4, slots_per_day=2
+    )
+    monkeypatch.setitem(SIZES, "tiny", size)
+    return "tiny"
+
+
+async def test_it_is_the_same_country_every_time(
+    tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
+) -> None:
+    async with (
+        build_demo_database(tmp_path, copies, postgres, tiny) as one,
+        build_demo_database(tmp_path, copies, postgres, tiny) as another,
+    ):
+        assert await snapshot(one) == await snapshot(another)
+
+
+async def test_it_suits_another_currency_and_time_zone(
+    tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
+) -> None:
+    elsewhere = {
+        "TAPGATE_CURRENCY": "JPY",
+        "TAPGATE_TIMEZONE": "Pacific/Auckland",
+        "TAPGATE_REFUSE_WEAK_PINS": "on",
+    }
+    async with build_demo_database(tmp_path, copies, postgres, tiny, **elsewhere) as database:
+        async with database.connection() as connection:
+            proof = await verify(connection)
+        assert proof.is_valid
+        assert proof.transactions > 150
+        assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
+
+
+async def test_it_is_not_built_twice(services: Services, database_url: str) -> None:
+    with pytest.raises(DemoError, match="no administrator"):
+        await build_demo(services, database_url, "small")
+    async with demo.acquire_build_lock(services.database):
+        with pytest.raises(DemoError, match="another process"):
+            async with demo.acquire_build_lock(services.database):
+                pass
+    await services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
+    )
+    with pytest.raises(DemoError, match="there already"):
+        async with demo.acquire_build_lock(services.database):
+            pass
+
+
+async def test_interrupted_it_leaves_books_that_hold(
+    services: Services, database_url: str, tiny: str
+) -> None:
+    settings = services.settings
+    clock = demo.create_clock(NOW, tiny, settings.timezone)
+    under_way = asyncio.Event()
+    told: list[int] = []
+
+    def advance(done: int) -> None:
+        told.append(done)
+        if len(told) == 10:
+            under_way.set()
+
+    async with open_services(
+        demo.without_notifications(settings), database_url, clock=clock
+    ) as past:
+        building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
+        await under_way.wait()
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+    async with services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid
+    assert 0 < proof.transactions < 150
+    assert await demo.is_built(services.database)
+
+
+async def test_only_a_new_installation_gets_one_and_can_start_without(
+    services: Services, database_url: str
+) -> None:
+    await services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
+    )
+    assert services.settings.demo == "small"
+    first = [line async for line in prepare_installation(services.settings, database_url)]
+    assert [line.split(" ")[:2] for line in first] == [
+        ["The", "first"],
+        ["Building", "a"],
+        ["The", "demo"],
+    ]
+    assert "could not be built" in first[-1]
+    assert [line async for line in prepare_installation(services.settings, database_url)] == []

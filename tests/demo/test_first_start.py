@@ -1,0 +1,111 @@
+"""What a newcomer sees: the first start builds the demo, and every call that it prints works."""
+
+import asyncio
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.processes import TAPGATE_EXECUTABLE, RunningGateway, start_tapgate
+from production_settings import PRODUCTION_ENVIRON
+from tapgate.cli import DemoSize, app
+from tapgate.demo.country import SIZES
+from tapgate.demo.examples import load_example_phone
+from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
+
+
+async def read_hints(running: RunningGateway) -> list[str]:
+    """What it says when it has started."""
+    shown: list[str] = []
+    while not shown or not shown[-1].startswith("Ctrl-C"):
+        line = (await running.stdout.readline()).decode()
+        assert line, shown
+        shown.append(line.rstrip("\n"))
+    return shown
+
+
+CURL_PATTERN = re.compile(r"\bcurl -s ")
+
+
+async def run_shell(line: str) -> tuple[int, str]:
+    """In a shell of its own, which knows nothing of the one that started the gateway."""
+    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        CURL_PATTERN.sub("curl -sS -w '\n%{http_code}' ", line),
+        env=kept,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+async def run_all_shell(lines: list[str]) -> list[tuple[int, str]]:
+    return await asyncio.gather(*map(run_shell, lines))
+
+
+async def test_every_call_that_the_first_start_prints_works(
+    folder: Path, database_url: str
+) -> None:
+    async with start_tapgate(folder, database_url, workers=1, demo="small") as running:
+        shown = await read_hints(running)
+        start = next(i for i, line in enumerate(shown) if line.startswith("The demo has "))
+        calls = [line.strip() for line in shown[start + 1 : -1] if not line.startswith("  #")]
+        assert len(calls) >= 7
+        replayed = [call for call in calls if "request_id" in call]
+        assert len(replayed) == 3
+        for group in (calls, replayed):
+            for call, (status, said) in zip(group, await run_all_shell(group), strict=True):
+                assert status == 0, (call, said)
+                if call.startswith("curl"):
+                    assert said.endswith("\n200"), (call, said)
+                else:
+                    assert "holds" in said
+                    assert "BROKEN" not in said
+        again = await run_demo_command(folder, database_url)
+    assert again.returncode == 1
+    assert again.stderr.startswith("tapgate: the demo is there already")
+    assert again.stderr.count("\n") == 1
+    kept = folder / "gateway" / "demo.txt"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert kept.read_text().splitlines() == shown[start:-1]
+    assert load_example_phone(kept.parent) == "+23225000001"
+    async with start_tapgate(folder, database_url, workers=1, demo="small") as running:
+        later = await read_hints(running)
+    assert any(str(kept) in line for line in later)
+
+
+async def run_demo_command(
+    folder: Path, database_url: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    return await asyncio.to_thread(
+        subprocess.run,
+        [TAPGATE_EXECUTABLE, "demo", "--size", "small"],
+        env=kept
+        | {"TAPGATE_DATA_DIR": str(folder / "gateway"), "TAPGATE_DATABASE_URL": database_url}
+        | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_production_has_no_demo(tmp_path: Path) -> None:
+    production = PRODUCTION_ENVIRON | {"TAPGATE_DATA_DIR": str(tmp_path)}
+    refused = CliRunner().invoke(app, ["demo"], env=production)
+    assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
+    with pytest.raises(SettingsError, match="TAPGATE_DEMO must be off in production"):
+        load_settings({**production, "TAPGATE_DEMO": "small"})
+
+
+def test_the_sizes_are_the_ones_that_can_be_set() -> None:
+    assert {NO_DEMO, *SIZES} == set(DEMO_SIZES) == {NO_DEMO, *get_args(DemoSize)}

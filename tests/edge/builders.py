@@ -1,0 +1,330 @@
+"""A small gateway to try the edge on: a few endpoints, and callers known by a word."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import httpx2
+import msgspec
+
+from tapgate import settings
+from tapgate.clock import system_clock
+from tapgate.credentials.principals import Principal
+from tapgate.edge.app import App
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import (
+    Amount,
+    Choice,
+    Email,
+    FreeText,
+    ListLength,
+    Metadata,
+    Phone,
+    Pin,
+    Text,
+)
+from tapgate.edge.latency_samples import LatencySamples
+from tapgate.edge.origin import Origin
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.ids import IdGenerator
+from tapgate.service.node_files import get_shared_folder
+from tapgate.service.throttle import Throttle
+
+READER = Principal(
+    kind="api_key", id="key_reader", name="reader", scopes=frozenset({"things:read"})
+)
+WRITER = Principal(
+    kind="api_key",
+    id="key_writer",
+    name="writer",
+    scopes=frozenset({"things:read", "things:write"}),
+)
+ADMIN = Principal(kind="admin", id="adm_ada", name="Ada", role="system_admin")
+SUPPORT = Principal(kind="admin", id="adm_sam", name="Sam", role="support_user")
+TERMINAL = Principal(kind="processor", id="key_terminal", name="Till 1")
+PARTNER = Principal(kind="partner", id="key_partner", name="Bank")
+MESSENGER = Principal(kind="service", id="messenger", name="messenger")
+
+
+class FakeAuthenticator:
+    """Believes what the headers say."""
+
+    bearers: Mapping[bytes, Principal] = {
+        f"Bearer {one.id}".encode(): one for one in (READER, WRITER, ADMIN, SUPPORT)
+    }
+    signers: Mapping[bytes, Principal] = {one.id.encode(): one for one in (TERMINAL, PARTNER)}
+
+    async def authenticate(
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        charge: object = None,
+    ) -> Principal | None:
+        if b"x-api-key-id" in headers:
+            return self._require_known(self.signers.get(headers[b"x-api-key-id"]))
+        if b"x-service-name" in headers:
+            return MESSENGER
+        if b"authorization" not in headers:
+            return None
+        if headers[b"authorization"] == b"Bearer suspended":
+            raise ApiError(Code.PROCESSOR_SUSPENDED)
+        return self._require_known(self.bearers.get(headers[b"authorization"]))
+
+    def authorize_api_key(self, principal: Principal, address: str) -> None:
+        """Every address may use every key."""
+
+    @staticmethod
+    def has_body_signature(headers: Mapping[bytes, bytes]) -> bool:
+        return b"x-api-key-id" in headers
+
+    async def require_known_key(self, headers: Mapping[bytes, bytes], _charge: object) -> Principal:
+        return self._require_known(self.signers.get(headers[b"x-api-key-id"]))
+
+    def _require_known(self, principal: Principal | None) -> Principal:
+        if principal is None:
+            raise ApiError(Code.UNAUTHORIZED, "Unknown or inactive key")
+        return principal
+
+
+@dataclass
+class FakeLedger:
+    is_healthy: bool = True
+
+    async def check_health(self) -> bool:
+        return self.is_healthy
+
+
+class Part(msgspec.Struct):
+    label: Text
+    weight: int = 1
+
+
+class Thing(msgspec.Struct):
+    name: Text
+    pin: Pin
+    amount: Amount
+    colour: Annotated[str, Choice("red", "green")] = "red"
+    phone_number: Phone | None = None
+    email: Email | None = None
+    note: FreeText | None = None
+    tags: Annotated[list[Text], ListLength(0, 3)] = []
+    parts: list[Part] = []
+    metadata: Metadata | None = None
+    count: int | None = None
+
+
+class ThingResponse(msgspec.Struct):
+    name: str
+    amount: str
+    colour: str
+    phone_number: str | None
+    by: str
+
+
+class ThingQuery(PageQuery):
+    colour: Annotated[str, Choice("red", "green")] | None = None
+    from_: Text | None = msgspec.field(default=None, name="from")
+
+
+class PinChange(msgspec.Struct):
+    old_pin: Pin
+    new_pin: Pin
+
+
+class OptionalReason(msgspec.Struct):
+    reason: FreeText | None = None
+
+
+things = Endpoints("Things")
+READ_ACCESS = Access(scope="things:read", roles="ACSF", service=True)
+WRITE_ACCESS = Access(scope="things:write", roles="A")
+
+
+@things.post("/api/v1/things", access=WRITE_ACCESS, status=201, errors=(Code.DUPLICATE_REQUEST,))
+async def create_thing(call: RequestContext, body: Thing) -> ThingResponse:
+    """Create a thing."""
+    return ThingResponse(body.name, body.amount, body.colour, body.phone_number, call.principal.id)
+
+
+@things.get("/api/v1/things", access=READ_ACCESS)
+async def list_things(call: RequestContext, query: ThingQuery) -> Page[int]:
+    """List the things."""
+    rows = [number for number in range(250, 0, -1) if number < query.before_id]
+    return paginate(rows[: query.limit + 1], query.limit, int, int)
+
+
+@things.get("/api/v1/things/{name}", access=READ_ACCESS)
+async def get_thing(call: RequestContext, name: str) -> dict[str, str]:
+    """Get a thing."""
+    return {"name": name}
+
+
+@things.delete("/api/v1/things/{name}", access=WRITE_ACCESS)
+async def delete_thing(call: RequestContext, name: str) -> None:
+    """Delete a thing."""
+
+
+@things.post("/api/v1/things/{name}/parts/{part}/use", access=WRITE_ACCESS)
+async def use_part(
+    call: RequestContext, name: str, part: str, body: OptionalReason
+) -> dict[str, str | None]:
+    """Use a part of a thing."""
+    return {"name": name, "part": part, "reason": body.reason}
+
+
+@things.post("/api/v1/things/change-pin", access=WRITE_ACCESS, invalid_is_400=True)
+async def change_pin(call: RequestContext, body: PinChange) -> dict[str, bool]:
+    """Change the PIN."""
+    return {"success": True}
+
+
+@things.post("/api/v1/pos/pay", access=Access(hmac="pos"))
+@things.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
+async def pay(call: RequestContext, body: OptionalReason) -> Reply[dict[str, str]]:
+    """Pay."""
+    return Reply(b'{"status":"completed"}', headers={"Idempotent-Replayed": "true"})
+
+
+@things.post("/api/v1/fund", access=Access(scope="things:write", hmac="partner"))
+async def fund(call: RequestContext) -> dict[str, str]:
+    """Fund."""
+    return {"by": call.principal.id}
+
+
+@things.post("/api/v1/upload", access=WRITE_ACCESS, body_limit=64)
+async def upload(call: RequestContext, body: bytes) -> dict[str, int]:
+    """Take any bytes."""
+    return {"size": len(body)}
+
+
+@things.post("/api/v1/fails", access=WRITE_ACCESS)
+async def raise_unexpected_error(call: RequestContext, body: Thing) -> None:
+    """Fail in a way that nobody foresaw."""
+    raise RuntimeError(f"cannot handle {body.pin}")
+
+
+@things.post("/api/v1/refuses", access=WRITE_ACCESS)
+async def raise_api_error(call: RequestContext) -> None:
+    """Refuse after all."""
+    raise ApiError(Code.FORBIDDEN, details={"required": ["another agent"]})
+
+
+@things.get("/api/v1/open", access=Access(public=True))
+async def get_origin(call: RequestContext) -> Origin:
+    """Say who is calling."""
+    return call.origin
+
+
+#: Set when the requests that wait may go on.
+release_waits = threading.Event()
+
+
+@things.post("/api/v1/waits", access=Access(public=True))
+async def wait_for_release(call: RequestContext) -> dict[str, bool]:
+    """Answer when told to."""
+    while not release_waits.is_set():
+        await asyncio.sleep(0.01)
+    return {"waited": True}
+
+
+@things.get("/api/v1/injects", access=Access(public=True))
+async def inject_header(call: RequestContext) -> Reply[dict[str, str]]:
+    """Try to put a line of its own into the head of the answer."""
+    return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
+
+
+@things.post("/api/v1/echoes", access=Access(public=True))
+async def echo(call: RequestContext, body: bytes) -> Reply[bytes]:
+    """Answer what was sent."""
+    return Reply(body)
+
+
+@things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
+async def echo_large(call: RequestContext, body: bytes) -> Reply[bytes]:
+    """Answer what was sent, of a larger size than is usual."""
+    return Reply(body)
+
+
+@things.post("/api/v1/large-upload", access=WRITE_ACCESS, body_limit=512 * 1024)
+async def large_upload(call: RequestContext, body: bytes) -> dict[str, int]:
+    """Take a larger file than is usual."""
+    return {"size": len(body)}
+
+
+@things.get("/api/v1/large", access=Access(public=True))
+async def get_large(call: RequestContext) -> Reply[bytes]:
+    """Give more than fits into the buffers on the way."""
+    return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
+
+
+@dataclass
+class EdgeApp:
+    """The application, what it told its hook, and a client of it."""
+
+    app: App
+    services: Services
+    client: httpx2.AsyncClient
+    ledger: FakeLedger
+    denials: list[tuple[Origin, str, ApiError]] = field(default_factory=list)
+
+
+def load_settings(folder: Path, **environ: str) -> settings.Settings:
+    return settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
+
+
+def build_services(chosen: settings.Settings, ledger: FakeLedger | None = None) -> Services:
+    """Only what the edge itself uses is there."""
+    nothing: Any = None
+    return Services(
+        settings=chosen,
+        database=nothing,
+        signals=nothing,
+        vault=nothing,
+        pin_verifier=nothing,
+        authenticator=cast(Any, FakeAuthenticator()),
+        ledger=cast(Any, ledger or FakeLedger()),
+        clock=system_clock,
+        new_id=IdGenerator(1),
+        throttle=Throttle(chosen),
+        latency_samples=LatencySamples(get_shared_folder(chosen.data_dir)),
+    )
+
+
+@asynccontextmanager
+async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
+    ledger = FakeLedger()
+    services = build_services(load_settings(folder, **environ), ledger)
+    app = App(services, things)
+    transport = httpx2.ASGITransport(app=cast(Any, app))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        made = EdgeApp(app, services, client, ledger)
+
+        async def remember(origin: Origin, endpoint: str, error: ApiError) -> None:
+            made.denials.append((origin, endpoint, error))
+
+        services.on_denied = remember
+        yield made
+    app.metrics.close()
+    services.latency_samples.close()
+    await services.throttle.close()
+
+
+#: Ids that are made are hexadecimal by chance: one in some thousands has the digits of a PIN.
+TRACE_HEADERS = {"X-Request-ID": "traced"}
+
+
+def build_bearer_headers(principal: Principal) -> dict[str, str]:
+    return {"Authorization": f"Bearer {principal.id}"}
+
+
+VALID_THING = {"name": "Lamp", "pin": "4071", "amount": "5"}

@@ -1,0 +1,121 @@
+"""What a request costs: CPU time of the event loop's thread, and memory at its peak."""
+
+import asyncio
+import time
+import tracemalloc
+from collections.abc import Sequence
+from typing import Any
+
+_ATTEMPTS = 3
+
+
+class FakeTransport:
+    """The transport of a connection whose client does not read its response."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.closed = False
+        self._reading = asyncio.Event()
+        self._reading.set()
+        self.responded = asyncio.Event()
+
+    async def wait_until_reading(self) -> None:
+        await self._reading.wait()
+
+    def get_extra_info(self, _name: str) -> Any:
+        return "192.0.2.1", 40_000
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def write(self, data: bytes) -> None:
+        if self.status is None:
+            self.status = int(data[9:12])
+        self.responded.set()
+
+    def write_eof(self) -> None: ...
+
+    def pause_reading(self) -> None:
+        self._reading.clear()
+
+    def resume_reading(self) -> None:
+        self._reading.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self.responded.set()
+        self._reading.set()
+
+    abort = close
+
+
+class FakeServerState:
+    def __init__(self) -> None:
+        self.connections: set[Any] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.default_headers: list[tuple[bytes, bytes]] = []
+
+
+class FakeConfig:
+    def __init__(self, app: Any) -> None:
+        self.loaded_app = app
+
+
+async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int | None:
+    """Send until the response; return its status, or None where none was given."""
+    pipe = FakeTransport()
+    wire = protocol(FakeConfig(app), FakeServerState(), {})
+    wire.connection_made(pipe)
+    for read in reads:
+        if pipe.responded.is_set():
+            break
+        wire.data_received(read)
+        await asyncio.sleep(0)
+        readable = asyncio.ensure_future(pipe.wait_until_reading())
+        answered = asyncio.ensure_future(pipe.responded.wait())
+        await asyncio.wait((readable, answered), return_when=asyncio.FIRST_COMPLETED)
+        readable.cancel()
+        answered.cancel()
+    if not pipe.responded.is_set():
+        # Without an end: the rest of the time is the deadline's.
+        for _ in range(20):
+            await asyncio.sleep(0)
+    wire.connection_lost(None)
+    await asyncio.sleep(0)
+    return pipe.status
+
+
+async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -> int:
+    """Return how many bytes more than before were allocated at one time."""
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    await send_request(protocol, app, reads)
+    _, peak = tracemalloc.get_traced_memory()
+    return peak - before
+
+
+async def measure_cpu_seconds(
+    protocol: Any, app: Any, reads: Sequence[bytes], enough: float
+) -> float:
+    """Return the least CPU time of a few tries; one try will do where it takes less than enough."""
+    least = float("inf")
+    for _ in range(_ATTEMPTS):
+        started = time.thread_time()
+        await send_request(protocol, app, reads)
+        least = min(least, time.thread_time() - started)
+        if least < enough:
+            break
+    return least
+
+
+def calibrate_cpu() -> float:
+    """Return the CPU time of a fixed piece of work of the interpreter: about ten milliseconds."""
+    tries = []
+    for _ in range(5):
+        started = time.thread_time()
+        total, words = 0, {}
+        for number in range(40_000):
+            words[number % 1000] = str(number)
+            total += len(words[number % 1000])
+        tries.append(time.thread_time() - started)
+    return min(tries)

@@ -1,0 +1,38 @@
+"""What this process logs, as it would be written."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from tapgate.service import logs
+
+
+class LogCapture:
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue().decode()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+@pytest.fixture
+def lines() -> Iterator[LogCapture]:
+    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    made = LogCapture()
+    logs.configure(made.stream)
+    # A logger that is first used here must not write here for ever.
+    structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
+    yield made
+    logs._stream = None
+    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
+    structlog.configure(**kept[2])

@@ -1,0 +1,126 @@
+"""How a worker takes connections: a few, then it lets the others; more while more wait."""
+
+import asyncio
+import errno
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import pytest
+import uvicorn
+
+from edge.builders import EdgeApp
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.service import worker
+from tapgate.service.worker import _Server
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        listener.setblocking(False)
+        yield listener
+
+
+@pytest.fixture
+async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
+    """It goes on accepting only when the test says so."""
+    monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
+    config = uvicorn.Config(
+        cast(Any, gateway.app),
+        http=HttpProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        proxy_headers=False,
+    )
+    config.load()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        server = _Server(config, ours)
+        server.lifespan = config.lifespan_class(config)
+        yield server
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        await asyncio.sleep(0)
+
+
+async def open_connections(listener: socket.socket, count: int) -> list[socket.socket]:
+    address, before = listener.getsockname(), count_pending_connections(listener)
+    clients = [socket.create_connection(address) for _ in range(count)]
+    async with asyncio.timeout(60):
+        while count_pending_connections(listener) < before + count:
+            await asyncio.sleep(0.01)
+    return clients
+
+
+def count_pending_connections(listener: socket.socket) -> int:
+    """How many connections the kernel has in its queue (`tcpi_unacked` of who listens)."""
+    told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
+    return int.from_bytes(told[24:28], sys.byteorder)
+
+
+async def accept_connections(server: _Server, listener: socket.socket) -> int:
+    before = len(server.server_state.connections)
+    server._accept(listener)
+    await asyncio.gather(*server._connecting)
+    await asyncio.sleep(0)
+    return len(server.server_state.connections) - before
+
+
+def close_connections(clients: list[socket.socket]) -> None:
+    for client in clients:
+        client.close()
+
+
+async def test_a_few_then_more_and_the_next_burst_begins_with_a_few(
+    server: _Server, listener: socket.socket
+) -> None:
+    clients = await open_connections(listener, 11)
+    assert [await accept_connections(server, listener) for _ in range(4)] == [2, 3, 4, 2]
+    clients += await open_connections(listener, 3)
+    assert await accept_connections(server, listener) == 2
+    assert await accept_connections(server, listener) == 1
+    assert await accept_connections(server, listener) == 0  # another process was quicker
+    close_connections(clients)
+
+
+async def test_too_many_open_files_leave_who_waits_in_the_queue(
+    server: _Server, listener: socket.socket
+) -> None:
+    class Full:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        def fileno(self) -> int:
+            return listener.fileno()
+
+    clients = await open_connections(listener, 1)
+    server._accept(Full())  # type: ignore[arg-type]
+    assert await accept_connections(server, listener) == 1
+    close_connections(clients)
+
+
+async def test_a_connection_that_has_gone_is_closed(server: _Server) -> None:
+    gone = socket.socket()  # never connected: what it is asked for fails
+    gone.close()
+    await server._connect(gone)
+    assert server.server_state.connections == set()
+
+
+async def test_nothing_is_taken_when_the_supervisor_is_gone_before_the_worker_is_ready(
+    server: _Server, listener: socket.socket
+) -> None:
+    clients = await open_connections(listener, 1)
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours:
+        server._lifeline = ours
+        await server.startup([listener])
+        await asyncio.sleep(0.05)
+    assert server.should_exit
+    assert not server.server_state.connections
+    taken_by_another, _ = listener.accept()
+    taken_by_another.close()
+    close_connections(clients)

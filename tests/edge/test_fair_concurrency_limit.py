@@ -1,0 +1,149 @@
+"""Concurrency limit: fair between groups, bounded, and exact after cancellation."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tapgate.errors import ApiError
+from tapgate.service.fair_limit import FairLimit
+
+
+def build_limit(**sizes: Any) -> FairLimit:
+    defaults = {
+        "slots": 1,
+        "slots_per_group": 1,
+        "queue": 8,
+        "queue_per_group": 8,
+        "timeout": 60.0,
+    }
+    return FairLimit("Too many", **{**defaults, **sizes})
+
+
+class ConcurrentCallers:
+    """Starts callers that hold a slot until `finish` and records the order in which they run."""
+
+    def __init__(self, limit: FairLimit) -> None:
+        self._limit = limit
+        self.run_order: list[str] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self._gate = asyncio.Semaphore(0)
+
+    async def start(self, *groups: str) -> None:
+        for group in groups:
+            self.tasks.append(asyncio.create_task(self._call(group)))
+            await asyncio.sleep(0)
+
+    async def finish(self, count: int = 1) -> None:
+        for _ in range(count):
+            self._gate.release()
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+    async def gather_statuses(self) -> list[int]:
+        """HTTP statuses in the order of the calls."""
+        done = await asyncio.gather(*self.tasks, return_exceptions=True)
+        return [outcome.status if isinstance(outcome, ApiError) else 200 for outcome in done]
+
+    async def _call(self, group: str) -> None:
+        async with self._limit.slot(group):
+            self.run_order.append(group)
+            await self._gate.acquire()
+
+
+@pytest.fixture
+async def callers() -> AsyncIterator[ConcurrentCallers]:
+    made = ConcurrentCallers(build_limit())
+    yield made
+    for task in made.tasks:
+        task.cancel()
+
+
+async def test_waiting_groups_take_turns(callers: ConcurrentCallers) -> None:
+    await callers.start("a", "a", "a", "a", "b", "c", "b")
+    await callers.finish(7)
+    assert callers.run_order == ["a", "a", "b", "c", "a", "b", "a"]
+    assert await callers.gather_statuses() == [200] * 7
+
+
+async def test_a_group_cannot_fill_the_queue() -> None:
+    callers = ConcurrentCallers(build_limit(queue_per_group=2))
+    await callers.start("a", "a", "a", "a", "b")
+    await callers.finish(4)
+    assert await callers.gather_statuses() == [200, 200, 200, 503, 200]
+
+
+async def test_a_new_group_displaces_the_newest_caller_of_the_longest() -> None:
+    callers = ConcurrentCallers(build_limit(queue=3))
+    await callers.start("a", "a", "a", "a", "b", "c", "d")
+    await callers.finish(4)
+    # "d" finds three groups with one caller each: none of them has to give way.
+    assert await callers.gather_statuses() == [200, 200, 503, 503, 200, 200, 503]
+
+
+async def test_a_group_holds_only_its_share_of_the_slots() -> None:
+    callers = ConcurrentCallers(build_limit(slots=3, slots_per_group=2))
+    await callers.start("a", "a", "a", "b")
+    assert callers.run_order == ["a", "a", "b"]
+    await callers.finish(4)
+    assert await callers.gather_statuses() == [200] * 4
+
+
+async def test_a_caller_that_waited_too_long_gets_retry_after() -> None:
+    limit = build_limit(timeout=0.01)
+    async with limit.slot("a"):
+        with pytest.raises(ApiError) as refused:
+            async with limit.slot("b"):
+                pass
+    assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+    async with limit.slot("b"):
+        pass
+
+
+async def test_cancelled_callers_leave_no_slot_behind(callers: ConcurrentCallers) -> None:
+    await callers.start("a", "b", "c")
+    callers.tasks[1].cancel()
+    callers.tasks[0].cancel()
+    await asyncio.sleep(0.01)
+    assert callers.run_order == ["a", "c"]
+    callers.tasks[2].cancel()
+    await asyncio.sleep(0.01)
+    await callers.start("d")
+    assert callers.run_order == ["a", "c", "d"]
+
+
+async def test_a_caller_cancelled_in_the_moment_of_its_turn_passes_the_slot_on(
+    callers: ConcurrentCallers,
+) -> None:
+    await callers.start("a", "b", "c")
+    callers._gate.release()
+    await asyncio.sleep(0)  # "a" leaves and hands its slot to "b", which has not run yet
+    callers.tasks[1].cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert "c" in callers.run_order
+
+
+async def test_a_caller_that_just_gave_up_does_not_hold_up_its_group(
+    callers: ConcurrentCallers,
+) -> None:
+    await callers.start("a", "b", "b")
+    # In one step: the first of "b" is cancelled, and "a" leaves before it has withdrawn.
+    (gave_up, _) = callers._limit._waiters["b"]
+    gave_up.cancel()
+    callers._gate.release()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert callers.run_order == ["a", "b"]
+
+
+async def test_a_caller_that_just_gave_up_can_be_displaced() -> None:
+    callers = ConcurrentCallers(build_limit(queue=2))
+    await callers.start("a", "b", "b")
+    callers._limit._waiters["b"][-1].cancel()
+    await callers.start("c")
+    await callers.finish(3)
+    assert callers.run_order == ["a", "b", "c"]
+    for task in callers.tasks:
+        task.cancel()

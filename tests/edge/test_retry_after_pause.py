@@ -1,0 +1,162 @@
+"""Who is told to come later is not listened to until then, and loses nothing."""
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edge.simulated_protocol import (
+    RETRY_AFTER_SECONDS,
+    SimulatedLoop,
+    build_request,
+    connect,
+    drain_event_loop,
+)
+from tapgate.service import connection
+
+STATUSES = st.sampled_from([200, 503])
+
+
+async def test_nothing_is_read_before_the_end_of_the_pause() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503))
+    await drain_event_loop()
+    assert client.responses == [(0, 503)]
+    client.send(build_request(200))
+    await loop.advance(RETRY_AFTER_SECONDS / 2)
+    assert client.responses == [(0, 503)]
+    await loop.advance(RETRY_AFTER_SECONDS / 2)
+    assert client.responses == [(0, 503), (RETRY_AFTER_SECONDS, 200)]
+    client.send(build_request(200))
+    await drain_event_loop()
+    assert client.responses[2:] == [(RETRY_AFTER_SECONDS, 200)]
+
+
+async def test_what_was_sent_ahead_waits_too() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503) + build_request(200) + build_request(503) + build_request(200))
+    await loop.advance(5 * RETRY_AFTER_SECONDS)
+    assert client.responses == [
+        (0, 503),
+        (RETRY_AFTER_SECONDS, 200),
+        (RETRY_AFTER_SECONDS, 503),
+        (2 * RETRY_AFTER_SECONDS, 200),
+    ]
+
+
+async def test_a_client_that_said_all_gets_its_answers_and_then_the_end() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503) + build_request(200))
+    assert client.protocol.eof_received()
+    await loop.advance(RETRY_AFTER_SECONDS / 2)
+    assert not client.closed
+    await loop.advance(RETRY_AFTER_SECONDS / 2)
+    assert client.responses == [(0, 503), (RETRY_AFTER_SECONDS, 200)]
+    assert client.closed
+
+
+@pytest.mark.parametrize("ahead", [b"", build_request(200)])
+async def test_shutdown_closes_a_paused_connection_at_once(ahead: bytes) -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503) + ahead)
+    await drain_event_loop()
+    client.protocol.shutdown()
+    assert client.closed
+    assert loop.active_timer_count == 0
+    await loop.advance(5 * RETRY_AFTER_SECONDS)
+    assert client.responses == [(0, 503)]
+
+
+async def test_a_client_that_goes_away_in_the_pause_leaves_nothing_behind() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503))
+    await drain_event_loop()
+    client.close()
+    assert loop.active_timer_count == 0
+    await loop.advance(5 * RETRY_AFTER_SECONDS)
+    assert client.responses == [(0, 503)]
+
+
+async def test_the_idle_deadline_holds_in_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "IDLE_TIMEOUT_SECONDS", RETRY_AFTER_SECONDS / 2)
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503))
+    await drain_event_loop()
+    await loop.advance(connection._MAX_DEADLINE_CHECK_SECONDS)
+    assert client.closed
+    assert loop.active_timer_count == 0
+
+
+async def test_a_client_that_does_not_read_is_not_answered_when_the_pause_is_over() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503) + build_request(200))
+    await drain_event_loop()
+    client.protocol.pause_writing()
+    await loop.advance(2 * RETRY_AFTER_SECONDS)
+    assert client.responses == [(0, 503)]
+    client.protocol.resume_writing()
+    await drain_event_loop()
+    assert client.responses == [(0, 503), (2 * RETRY_AFTER_SECONDS, 200)]
+
+
+async def test_that_a_client_reads_again_does_not_end_the_pause() -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(503) + build_request(200))
+    await drain_event_loop()
+    client.protocol.pause_writing()
+    client.protocol.resume_writing()
+    await drain_event_loop()
+    assert client.responses == [(0, 503)]
+
+
+@given(st.lists(st.tuples(STATUSES, st.booleans(), st.sampled_from([0.0, 0.3, 1.0, 2.5]))))
+def test_every_request_is_answered_once_in_order_and_never_in_a_pause(
+    steps: list[tuple[int, bool, float]],
+) -> None:
+    """Each step: what is asked, whether it comes in two pieces, how much later the next is."""
+
+    async def story() -> None:
+        loop = SimulatedLoop()
+        client = connect(loop)
+        free, expected = 0.0, []
+        for status, in_pieces, later in steps:
+            data = build_request(status)
+            cut = len(data) // 2 if in_pieces else len(data)
+            client.send(data[:cut])
+            client.send(data[cut:])
+            at = max(loop.now, free)
+            expected.append((at, status))
+            free = at + RETRY_AFTER_SECONDS if status == 503 else at
+            await loop.advance(later)
+        await loop.advance(RETRY_AFTER_SECONDS * (len(steps) + 1))
+        assert client.responses == [(pytest.approx(at), status) for at, status in expected]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("status", [200, 503])
+async def test_a_closed_connection_is_gone_without_the_collector(status: int) -> None:
+    loop = SimulatedLoop()
+    client = connect(loop)
+    client.send(build_request(status) + build_request(status)[:20])
+    await drain_event_loop()
+    gone = weakref.ref(client.protocol)
+    gc.disable()
+    try:
+        client.close()
+        del client.protocol
+        await drain_event_loop()
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -1,0 +1,210 @@
+"""The worst request of every route costs little memory and does not stall the event loop.
+
+Routes come from the declarations, so that a new endpoint is covered without being named here.
+Stalls are CPU time of the event loop's thread, relative to work that is measured in the same run.
+"""
+
+import dataclasses
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from edge import cost_meter
+from edge.log_capture import LogCapture
+from edge.worst_case_requests import (
+    MEBIBYTE,
+    AttackRequest,
+    Target,
+    build_body_attacks,
+    build_framing_attacks,
+    build_head_attacks,
+    build_wide_body_attacks,
+)
+from messenger.routes.builders import run_messenger_app as messenger_stage
+from tapgate.credentials.principals import Principal
+from tapgate.edge.app import App
+from tapgate.edge.endpoint import Access, Endpoint
+from tapgate.edge.examples import build_example, get_path_example
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.services import Services
+from tapgate.edge.system import build_system_endpoints
+from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.messenger.app import App as Messenger
+from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
+from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes.access import PUBLIC
+
+#: For how many calibrations, of about 10 ms each, a request may use the event loop. The parsing of
+#: what arrives is cut into slices, between which other connections have their turn.
+_MAX_STALL_FACTOR = 4.0
+_MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
+_MAX_MEMORY_BYTES = 3 * MEBIBYTE
+#: Bytes for each byte that a body may have: a copy or two of it. The messenger reads what its
+#: provider sends without knowing its fields, and makes an object of each value.
+_GATEWAY_MEMORY_FACTOR = 4
+_MESSENGER_MEMORY_FACTOR = 40
+
+
+class FixedAuthenticator:
+    """Authenticates every request that has no credential of its own as the caller that is set."""
+
+    principal: Principal | None = None
+
+    async def authenticate(
+        self, method: str, path: str, query: bytes, headers: Any, body: bytes
+    ) -> Principal | None:
+        return self.principal
+
+    @staticmethod
+    def has_body_signature(headers: Any) -> bool:
+        return False
+
+
+def build_principal(access: Access) -> Principal | None:
+    if access.public:
+        return None
+    if access.roles:
+        role = "system_admin" if "A" in access.roles else next(iter(access.role_names))
+        return Principal(kind="admin", id="adm_1", name="Ada", role=role)
+    if access.scope:
+        return Principal(kind="api_key", id="key_1", name="x", scopes=frozenset({access.scope}))
+    kinds: Any = {"pos": "processor", "partner": "partner", None: "service"}
+    return Principal(kind=kinds[access.hmac], id="key_2", name="x")
+
+
+async def noop_handler(call: RequestContext, **_: Any) -> None:
+    """Instead of a handler that needs a credential: this is about requests that have none."""
+
+
+def build_gateway_target(endpoint: Endpoint) -> Target:
+    path = endpoint.path
+    for name in endpoint.path_parameters:
+        path = path.replace(f"{{{name}}}", get_path_example(endpoint.path, name))
+    kind = endpoint.body_struct
+    fields = () if endpoint.query_type is None else msgspec.structs.fields(endpoint.query_type)
+    return Target(
+        name=endpoint.name,
+        method=endpoint.method,
+        path=path,
+        body_limit=endpoint.body_limit,
+        is_public=endpoint.access.public,
+        example=None if kind in (None, bytes) else build_example(kind),
+        parameters=tuple(one.encode_name for one in fields),
+    )
+
+
+def build_messenger_target(route: Any) -> Target:
+    return Target(
+        name=f"messenger {route.method} {route.path}",
+        method=route.method,
+        path=route.path,
+        body_limit=route.body_limit,
+        is_public=True,
+        example=getattr(route.body, "EXAMPLE", None),
+        parameters=tuple(one.name for one in route.parameters if one.location == "query"),
+    )
+
+
+AttackCase = tuple[Target, AttackRequest, Any, Any, int]
+BuildAttacks = Callable[[Target], Iterator[AttackRequest]]
+BuildCases = Callable[[BuildAttacks], Iterator[AttackCase]]
+
+
+@pytest.fixture
+async def cases(services: Services, tmp_path: Path, lines: LogCapture) -> AsyncIterator[BuildCases]:
+    caller: Any = FixedAuthenticator()
+    services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
+    services.authenticator.has_body_signature = caller.has_body_signature  # type: ignore[method-assign]
+    declared = [
+        one if one.access.public else msgspec.structs.replace(one, handler=noop_handler)
+        for one in chain.from_iterable(ENDPOINT_GROUPS)
+    ]
+    app = App(services, declared)
+    _ = app.openapi_document  # rendered once
+    system = list(build_system_endpoints(app))
+    database_url = str(services.settings.database_url)
+    async with messenger_stage(tmp_path / "messenger", database_url) as messenger:
+        routes = [dataclasses.replace(one, access=PUBLIC) for one in ROUTES]
+        other = Messenger(messenger.services, routes)
+
+        def every_case(attacks: BuildAttacks) -> Iterator[AttackCase]:
+            for endpoint in [*system, *declared]:
+                target = build_gateway_target(endpoint)
+                for attack in attacks(target):
+                    known = build_principal(endpoint.access) if attack.with_credential else None
+                    caller.principal = known
+                    lines.stream.truncate(0)
+                    yield target, attack, HttpProtocol, app, _GATEWAY_MEMORY_FACTOR
+            for route in routes:
+                target = build_messenger_target(route)
+                for attack in attacks(target):
+                    yield target, attack, MessengerWire, other, _MESSENGER_MEMORY_FACTOR
+
+        yield every_case
+        app.metrics.close()
+
+
+MeasureCost = Callable[[AttackCase], Coroutine[Any, Any, float]]
+
+
+def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
+    """Leave out routes that differ from an earlier one in nothing that matters before a body is
+    complete: its service, its limit and whether it needs a credential."""
+    seen: dict[Any, str] = {}
+    for case in cases:
+        target, attack, protocol, _, _ = case
+        key = protocol, attack.name, target.body_limit, target.is_public, target.method
+        if seen.setdefault(key, target.name) == target.name:
+            yield case
+
+
+async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost) -> dict[str, str]:
+    """Return the routes for which some request costs more than it may, with the worst of each."""
+    found: dict[str, tuple[float, str]] = {}
+    for case in cases:
+        target, attack, *_ = case
+        cost = await measure(case)
+        if cost > max(1.0, found.get(target.name, (0.0, ""))[0]):
+            found[target.name] = cost, attack.name
+    return {name: f"{what}: {cost:.1f} times its limit" for name, (cost, what) in found.items()}
+
+
+async def test_no_request_stalls_the_event_loop(cases: BuildCases) -> None:
+    unit = cost_meter.calibrate_cpu()
+
+    async def stall(case: AttackCase) -> float:
+        target, attack, protocol, app, _ = case
+        size = min(sum(map(len, attack.chunks)), target.body_limit) / MEBIBYTE
+        limit = unit * (_MAX_STALL_FACTOR + _MAX_STALL_FACTOR_PER_MEBIBYTE * size)
+        return await cost_meter.measure_cpu_seconds(protocol, app, attack.chunks, limit) / limit
+
+    for attacks in (build_body_attacks, build_head_attacks):
+        assert await find_excessive_costs(cases(attacks), stall) == {}
+    assert (
+        await find_excessive_costs(skip_equivalent_routes(cases(build_framing_attacks)), stall)
+        == {}
+    )
+
+
+async def test_no_request_takes_up_much_memory(cases: BuildCases) -> None:
+    async def memory(case: AttackCase) -> float:
+        target, attack, protocol, app, factor = case
+        size = min(sum(map(len, attack.chunks)), target.body_limit)
+        limit = _MAX_MEMORY_BYTES + (factor * size if attack.with_credential else 0)
+        return await cost_meter.measure_peak_memory(protocol, app, attack.chunks) / limit
+
+    tracemalloc.start()
+    try:
+        assert await find_excessive_costs(cases(build_wide_body_attacks), memory) == {}
+        assert (
+            await find_excessive_costs(skip_equivalent_routes(cases(build_framing_attacks)), memory)
+            == {}
+        )
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,156 @@
+"""The most expensive requests that an endpoint can be sent, made from its declaration."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+MEBIBYTE = 1024 * 1024
+#: As much as uvloop reads at a time.
+READ_CHUNK_BYTES = 256_000
+#: Larger bodies only make the test slower: what they cost grows with their size.
+_MAX_VALUE_BYTES = 128 * 1024
+#: What is sent without an end, as far as the test sends it.
+_UNBOUNDED_BYTES = MEBIBYTE
+
+
+@dataclass(frozen=True)
+class Target:
+    """An endpoint of the gateway or the messenger, as far as a sender knows it."""
+
+    name: str
+    method: str
+    path: str
+    body_limit: int
+    is_public: bool
+    example: dict[str, Any] | None  # a valid body; None: it takes no JSON
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AttackRequest:
+    name: str
+    chunks: list[bytes]  # as they arrive
+    with_credential: bool = True
+
+
+def build_body_attacks(target: Target) -> Iterator[AttackRequest]:
+    if target.method in ("GET", "DELETE"):
+        return
+    size = min(target.body_limit, _MAX_VALUE_BYTES) - 64
+    for name, body in _build_worst_bodies(target.example or {}, size):
+        head = _build_head(target, b"Content-Length: %d\r\n" % len(body))
+        yield AttackRequest(name, [head + b"\r\n" + body])
+
+
+def build_wide_body_attacks(target: Target) -> Iterator[AttackRequest]:
+    """The bodies that become many objects, or long ones."""
+    for attack in build_body_attacks(target):
+        if attack.name.startswith(("wide", "four-byte", "{", "1e", "empty")):
+            yield attack
+
+
+def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[str, bytes]]:
+    room = size - len(msgspec.json.encode(example))
+    if room < 1024:
+        example, room = {}, size
+    values = {
+        "wide array": b"[%b0]" % (b"[]," * (room // 3 - 9)),
+        "wide object": b"{%b}" % b",".join(b'"%x":0' % n for n in range(room // 9 - 9)),
+        "deep arrays": b"[" * (room // 2 - 9) + b"]" * (room // 2 - 9),
+        "nulls": b"[%bnull]" % (b"null," * (room // 5 - 9)),
+        "lone surrogates": b'"%b"' % (b"\\ud800" * (room // 6 - 9)),
+        "surrogate pairs": b'["\\ud800","%b"]' % (b"\\ud83d\\ude00" * (room // 12 - 9)),
+        "escapes": b'["\\ud800","%b"]' % (b"\\n" * (room // 2 - 20)),
+        "empty objects beside a surrogate": b'["\\ud800"%b]' % (b",{}" * (room // 3 - 20)),
+        "backslashes without end": b'"\\ud800%b' % (b"\\\\" * (room // 2 - 20)),
+        "digits": b"9" * (room - 20),
+        "decimals": b"0." + b"3" * (room - 20),
+        "four-byte characters": b'"%b"' % ("\U0001f600" * (room // 4 - 9)).encode(),
+        "bad UTF-8": b'"%b\xff"' % (b"\xc3\xa9" * (room // 2 - 20)),
+    }
+    # A null makes the body be decoded twice; fields take turns.
+    nulled = example | dict.fromkeys(list(example)[:1])
+    for turn, (what, value) in enumerate(values.items()):
+        yield f"{what} beside null", _set_member(nulled, "unknown", value)
+        if example:
+            name = list(example)[turn % len(example)]
+            yield f"{what} in {name}", _set_member(example, name, value)
+    for name, member in example.items():
+        for what, value in _build_worst_values(member, room - 40):
+            yield f"{what} in {name}", _set_member(example, name, value)
+
+
+def _build_worst_values(member: Any, room: int) -> Iterator[tuple[str, bytes]]:
+    if isinstance(member, list):
+        for item in (b'""', b"{}", b"null", b"0"):
+            yield f"{item.decode()}", b"[%b]" % b",".join([item] * (room // (len(item) + 1)))
+    if isinstance(member, dict):
+        for item in (b"1e-300", b"18446744073709551615", b'{"a":{"b":{}}}'):
+            items = b",".join([item] * (room // (len(item) + 1)))
+            yield f"{item.decode()}", b'{"a":[%b]}' % items
+
+
+def _set_member(example: dict[str, Any], name: str, value: bytes) -> bytes:
+    rest = msgspec.json.encode({one: example[one] for one in example if one != name})[:-1]
+    return b'%b%b"%b":%b}' % (rest, b"," if len(rest) > 1 else b"", name.encode(), value)
+
+
+_EXPENSIVE_QUERIES = {"ampersands": b"&" * 15_000, "percent signs": b"%41" * 5_000}
+_EXPENSIVE_HEADERS = {
+    "many fields": b"".join(b"X-%d: a\r\n" % n for n in range(1_500)),
+    "one field many times": b"X-A: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 900,
+    "addresses": b"X-Forwarded-For: %b\r\n" % (b"10.0.0.1," * 6_000),
+    "idempotency key": b"Idempotency-Key: %b\r\n" % (b"a" * 60_000),
+    "bearer": b"Authorization: Bearer %b\r\n" % (b"eyJ." * 15_000),
+}
+
+
+def build_head_attacks(target: Target) -> Iterator[AttackRequest]:
+    queries = _EXPENSIVE_QUERIES | {
+        name: name.encode() + b"=" + b"%2b" * 5_000 for name in target.parameters
+    }
+    for name, query in queries.items():
+        yield AttackRequest(f"query: {name}", [_build_head(target, b"", query) + b"\r\n"])
+    for name, lines in _EXPENSIVE_HEADERS.items():
+        yield AttackRequest(f"head: {name}", [_build_head(target, lines) + b"\r\n"])
+
+
+def _split_into_chunks(data: bytes) -> list[bytes]:
+    size = 64 * 1024
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+_EXPENSIVE_CHUNKED_BODIES = {
+    name: _split_into_chunks(rest)
+    for name, rest in {
+        "trailer": b"0\r\nX: " + b"a" * _UNBOUNDED_BYTES,
+        "trailers": b"0\r\n" + b"X: a\r\n" * (_UNBOUNDED_BYTES // 6),
+        "chunk extension": b"1;a=" + b"a" * _UNBOUNDED_BYTES,
+        "chunk extensions": (b"1;a=%b\r\nx\r\n" % (b"a" * 200)) * (_UNBOUNDED_BYTES // 210),
+        "two-byte chunks": b"2\r\nxx\r\n" * (_UNBOUNDED_BYTES // 7),
+        "large chunks": (b"4000\r\n%b\r\n" % (b"x" * 0x4000)) * (_UNBOUNDED_BYTES // 0x4000),
+    }.items()
+}
+
+
+def build_framing_attacks(target: Target) -> Iterator[AttackRequest]:
+    """What belongs to no head and no body, and bodies before credentials."""
+    chunked = _build_head(target, b"Transfer-Encoding: chunked\r\n") + b"\r\n"
+    for name, reads in _EXPENSIVE_CHUNKED_BODIES.items():
+        yield AttackRequest(name, [chunked, *reads])
+    for name in ("two-byte chunks", "large chunks"):
+        yield AttackRequest(
+            f"{name} without a credential", [chunked, *_EXPENSIVE_CHUNKED_BODIES[name]], False
+        )
+    declared = _build_head(target, b"Content-Length: %d\r\n" % target.body_limit)
+    reads = [declared + b"\r\n", *[b" " * READ_CHUNK_BYTES] * 3]
+    yield AttackRequest("body without a credential", reads, False)
+    small = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target.path.encode()
+    yield AttackRequest("pipelined requests", [small * (READ_CHUNK_BYTES // len(small))])
+
+
+def _build_head(target: Target, lines: bytes, query: bytes = b"") -> bytes:
+    path = target.path.encode() + (b"?" + query if query else b"")
+    return b"%b %b HTTP/1.1\r\nHost: x\r\n%b" % (target.method.encode(), path, lines)

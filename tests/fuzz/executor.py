@@ -1,0 +1,184 @@
+"""One planned request, completed with what really exists, signed, sent and looked at."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import httpx2
+import requests
+
+from fuzz.callers import Caller
+from fuzz.connection_pool import ConnectionPool
+from fuzz.findings import Finding, find_problems, format_curl
+from fuzz.fixtures import FuzzFixtures
+from fuzz.openapi import AnyCase, Operation
+from fuzz.plan import PlannedRequest
+from fuzz.recipes.registry import RECIPES, Prerequisites
+from fuzz.results import Results
+from fuzz.values import (
+    ABSENT,
+    RequestSubjects,
+    Values,
+    build_common_values,
+    build_path_values,
+    fill_fields,
+    pick_subjects,
+)
+
+#: Rules are for everybody, so what changed them is undone at once.
+_SHARED_RULE_PATHS = (
+    "/api/v1/fee-rules",
+    "/api/v1/commission-rules",
+    "/api/v1/compliance/rules",
+    "/api/v1/account-rules",
+)
+_WEBHOOK_ENDPOINTS_PATH = "/api/v1/admin/webhook-endpoints"
+_MAX_CURSORS = 200
+
+
+class Executor:
+    def __init__(
+        self,
+        stock: FuzzFixtures,
+        lines: dict[str, ConnectionPool],
+        tally: Results,
+        secrets: Iterable[str],
+    ) -> None:
+        self._fixtures = stock
+        self._connections = lines
+        self._results = tally
+        self._secrets = list(secrets)
+
+    async def execute(self, planned: PlannedRequest) -> None:
+        operation, case = planned.operation, planned.copy_case()
+        caller, content = await self._complete_case(planned, case)
+        request = self._build_request(operation, case, content)
+        if request is None:
+            self._results.record_unsendable(operation.label)
+            return
+        caller.sign(request)
+        answer = await self._connections[operation.service].send(request)
+        self._results.record_response(operation.label, caller.name, answer.status_code)
+        for problem in find_problems(operation, case, request, answer, self._secrets):
+            self._results.add_finding(
+                Finding(
+                    operation.label,
+                    caller.name,
+                    problem,
+                    format_curl(request),
+                    f"{answer.status_code} {answer.text[:500]}",
+                )
+            )
+        await self._clean_up(operation, answer)
+
+    async def _complete_case(
+        self, planned: PlannedRequest, case: AnyCase
+    ) -> tuple[Caller, tuple[bytes, str] | None]:
+        """Who calls, and what is sent in the place of the generated body, if anything is."""
+        operation, rng = planned.operation, planned.rng
+        let_in = self._fixtures.callers.list_allowed(operation.spec, operation.path)
+        caller = rng.choice(let_in if rng.random() < 0.75 else self._fixtures.callers.all)
+        # As generated; or with what exists; or with all that it takes to succeed.
+        chance = rng.random()
+        real = 0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
+        if real == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
+            return self._replace_needed_caller(operation, caller), None
+        here = await pick_subjects(self._fixtures, rng)
+        ready = Prerequisites()
+        if real == 1.0 or rng.random() < 0.4:
+            ready = await self._prepare(operation, here, caller)
+        values = (
+            build_common_values(here)
+            | build_path_values(here, operation.path)
+            | dict(caller.values)
+        )
+        parts = values | ready.path
+        case.path_parameters = {
+            name: parts.get(name, value) if rng.random() < max(real, 0.9) else value
+            for name, value in case.path_parameters.items()
+        }
+        _fill_case(case, values, ready, lambda _: rng.random() < real, certain=real == 1.0)
+        content = ready.content if real == 1.0 else None
+        return ready.caller or self._replace_needed_caller(operation, caller), content
+
+    async def _prepare(
+        self, operation: Operation, here: RequestSubjects, caller: Caller
+    ) -> Prerequisites:
+        """What could not be prepared is asked for all the same: another request was in the way."""
+        if operation.name not in RECIPES:
+            return Prerequisites()
+        try:
+            return await RECIPES[operation.name](here, caller)
+        except AssertionError as error:
+            self._results.record_unprepared(operation.label, str(error))
+            return Prerequisites()
+
+    def _replace_needed_caller(self, operation: Operation, caller: Caller) -> Caller:
+        """Nobody who is still needed logs out."""
+        leaving = operation.path == "/api/v1/admin/logout" and caller.name in _ADMIN_CALLERS
+        return self._fixtures.callers.by_name["nobody"] if leaving else caller
+
+    def _build_request(
+        self, operation: Operation, case: AnyCase, content: tuple[bytes, str] | None
+    ) -> httpx2.Request | None:
+        """None for what no client could send, such as a header with a line end in it."""
+        address = self._connections[operation.service].address
+        try:
+            kwargs = case.as_transport_kwargs(base_url=address)
+            made = requests.Request(**_filter_request_arguments(kwargs)).prepare()
+            headers = {
+                name: value.decode("latin-1") if isinstance(value, bytes) else value
+                for name, value in made.headers.items()
+            }
+            body = made.body.encode() if isinstance(made.body, str) else made.body or b""
+            assert isinstance(body, bytes)
+            if content is not None:
+                body, headers["Content-Type"] = content
+            headers.pop("Content-Length", None)
+            return httpx2.Request(
+                operation.method,
+                str(made.url),
+                headers=[
+                    (name.encode("latin-1"), value.encode("latin-1"))
+                    for name, value in headers.items()
+                ],
+                content=body,
+            )
+        except (ValueError, httpx2.InvalidURL, requests.RequestException):
+            return None
+
+    async def _clean_up(self, operation: Operation, answer: httpx2.Response) -> None:
+        if not answer.is_success:
+            return
+        if operation.method != "GET" and operation.path.startswith(_SHARED_RULE_PATHS):
+            await self._fixtures.restore_rules()
+        if operation.name == f"POST {_WEBHOOK_ENDPOINTS_PATH}":
+            # Else every event would be sent to hundreds.
+            made = answer.json()["id"]
+            await self._fixtures.admin.client.delete(
+                f"{_WEBHOOK_ENDPOINTS_PATH}/{made}", auth=self._fixtures.admin.auth
+            )
+        if operation.spec.get("operationId", "").startswith("list_"):
+            cursor = answer.json().get("next_cursor")
+            if cursor and len(self._fixtures.cursors) < _MAX_CURSORS:
+                self._fixtures.cursors.append(cursor)
+
+
+_ADMIN_CALLERS = ("system_admin", "compliance_user", "support_user", "finance_user")
+
+
+def _fill_case(
+    case: AnyCase, values: Values, ready: Prerequisites, wanted: Any, *, certain: bool
+) -> None:
+    for place in ("query", "headers", "body"):
+        container = getattr(case, place)
+        if isinstance(container, dict):
+            changed = dict(container)
+            fill_fields(changed, values | ready.body, wanted)
+            if place == "body" and (certain or wanted("")):
+                changed |= {name: one for name, one in ready.body.items() if one is not ABSENT}
+            setattr(case, place, changed)
+
+
+def _filter_request_arguments(kwargs: dict[str, Any]) -> dict[str, Any]:
+    known = ("method", "url", "headers", "params", "json", "data", "files", "cookies")
+    return {name: value for name, value in kwargs.items() if name in known}

@@ -1,0 +1,218 @@
+"""Who and what really exists, so that a request gets past 404 and reaches what it asks for.
+
+Fuzzing wears out whom it meets: they are blocked, locked, closed or out of money. So nobody stays
+for long: after a few uses somebody new takes their place.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from fuzz.callers import Callers, create_callers
+from fuzz.installation import Installation
+from harness import PIN
+from journeys.actors import App, Customer, Merchant, Partner
+from journeys.admin import Admin
+from journeys.api_caller import Record, new_phone_number, require_success
+
+T = TypeVar("T")
+
+_CARD_BATCH_SIZE = 200
+_CUSTOMER_COUNT = 24
+_MAX_USES_PER_CUSTOMER = 12
+
+
+@dataclass
+class AgentPair:
+    """One who has a float and has earned something, and one who works for that one."""
+
+    super_agent: str
+    sub_agent: str
+
+
+@dataclass
+class ProcessorWithTerminal:
+    """A processor that may be suspended, and what it has."""
+
+    merchant: Merchant
+    terminal: str
+    key: str
+
+
+class RecyclingPool(Generic[T]):
+    """A few of a kind, each used a number of times and then replaced."""
+
+    def __init__(self, make: Callable[[], Awaitable[T]], size: int, uses: int) -> None:
+        self._create = make
+        self._size = size
+        self._max_uses = uses
+        self._items: list[tuple[T, list[int]]] = []
+
+    async def acquire(self, rng: Random) -> T:
+        if len(self._items) < self._size:
+            made = await self._create()
+            self._items.append((made, [0]))
+            return made
+        place = rng.randrange(len(self._items))
+        found, used = self._items[place]
+        used[0] += 1
+        if used[0] >= self._max_uses:
+            del self._items[place]
+        return found
+
+
+@dataclass
+class FuzzFixtures:
+    installation: Installation
+    admin: Admin
+    app: App
+    callers: Callers
+    bank: Partner
+    rules: list[Record]
+    fees: list[Record]
+    commissions: list[Record]
+    kyc_levels: dict[str, Record]
+    customers: RecyclingPool[Customer] = field(init=False)
+    agents: RecyclingPool[AgentPair] = field(init=False)
+    #: What answers said to go on with.
+    cursors: list[str] = field(default_factory=list)
+    _cards: list[str] = field(default_factory=list)
+    _sequence: Any = field(default_factory=itertools.count)
+    _upload_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.customers = RecyclingPool(
+            lambda: self.retry_with_restored_rules(self.create_customer),
+            _CUSTOMER_COUNT,
+            _MAX_USES_PER_CUSTOMER,
+        )
+        self.agents = RecyclingPool(
+            lambda: self.retry_with_restored_rules(self.create_agent_pair), 4, 20
+        )
+
+    async def retry_with_restored_rules(self, make: Callable[[], Awaitable[T]]) -> T:
+        """A request may just have changed the rules so that nobody can have money."""
+        for _ in range(20):
+            try:
+                return await make()
+            except AssertionError:
+                await self.restore_rules()
+        return await make()
+
+    def next_number(self) -> int:
+        return int(next(self._sequence))
+
+    async def take_card(self) -> str:
+        """One that nobody has."""
+        async with self._upload_lock:
+            if not self._cards:
+                self._cards = [f"FUZZ-{self.next_number():06d}" for _ in range(_CARD_BATCH_SIZE)]
+                await self.admin.upload_cards(*self._cards)
+            return self._cards.pop()
+
+    async def create_customer(self, balance: str = "400") -> Customer:
+        """With a card and money."""
+        customer = await self.app.register_customer()
+        await self.app.link_card(await self.take_card(), customer)
+        require_success(await self.bank.top_up(balance, customer, f"stock-{self.next_number()}"))
+        return customer
+
+    async def create_agent(self, **fields: Any) -> str:
+        record = {"agent_type": "super_agent", "name": "Main", "pin": PIN, **fields}
+        made = require_success(
+            await self.admin.post("agents", phone_number=new_phone_number(), **record)
+        )
+        return str(made["agent_id"])
+
+    async def create_agent_pair(self) -> AgentPair:
+        top = await self.create_agent()
+        sub = await self.create_agent(agent_type="sub_agent", parent_agent_id=top)
+        require_success(await self.admin.post(f"agents/{top}/fund", amount="5000"))
+        return AgentPair(top, sub)
+
+    async def create_processor(self) -> ProcessorWithTerminal:
+        merchant = await self.admin.create_merchant()
+        added = require_success(
+            await self.admin.post(f"processors/{merchant.id}/terminals", name="Till")
+        )
+        return ProcessorWithTerminal(merchant, added["terminal"]["id"], added["api_key_id"])
+
+    async def create_alert(self) -> str:
+        body = {"alert_type": f"FUZZ_{self.next_number()}", "details": {"seen": True}}
+        return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
+
+    async def wait_for_code(self, customer: Customer) -> str:
+        """Read where it waits: codes go out in the background."""
+        for _ in range(100):
+            answer = await self.installation.messenger.get(
+                "/api/v1/messages/outbox",
+                params={"to": customer.phone},
+                auth=self.callers.by_name["service"].auth,
+            )
+            codes = [
+                one for one in require_success(answer)["data"] if one["template"] == "one_time_code"
+            ]
+            if codes:
+                return str(codes[0]["parameters"][0])
+            await asyncio.sleep(0.05)
+        raise AssertionError("no code was sent")
+
+    async def restore_rules(self) -> None:
+        """What fuzzing changed for everybody is changed back."""
+        require_success(await self.admin.put("fee-rules", data=self.fees))
+        require_success(await self.admin.put("commission-rules", data=self.commissions))
+        kept = {rule["id"] for rule in self.rules}
+        for rule in require_success(await self.admin.get("compliance/rules", limit=100))["data"]:
+            if rule["id"] not in kept:
+                url = f"/api/v1/compliance/rules/{rule['id']}"
+                await self.admin.client.delete(url, auth=self.admin.auth)
+        for rule in self.rules:
+            given = {name: value for name, value in rule.items() if value is not None}
+            answer = await self.admin.put(f"compliance/rules/{rule['id']}", **given)
+            if answer.status_code == 404:  # it was deleted
+                rule["id"] = require_success(await self.admin.post("compliance/rules", **given))[
+                    "id"
+                ]
+            else:
+                require_success(answer)
+        for level, record in self.kyc_levels.items():
+            require_success(await self.admin.put(f"account-rules/{level}", **record))
+
+
+async def create_fixtures(installation: Installation) -> FuzzFixtures:
+    ada = await installation.deployment.log_in_admin()
+    levels = {}
+    for level in ("0", "1", "2", "3"):
+        answer = await ada.get(f"account-rules/{level}")
+        if answer.is_success:
+            record = require_success(answer)
+            levels[level] = {
+                name: record[name] for name in _KYC_LEVEL_FIELDS if record[name] is not None
+            }
+    bank = await ada.create_partner()
+    for _ in range(3):
+        await ada.fund_partner(bank, "900000000")
+    return FuzzFixtures(
+        installation,
+        ada,
+        await ada.create_app(),
+        await create_callers(installation, ada),
+        bank,
+        require_success(await ada.get("compliance/rules", limit=100))["data"],
+        require_success(await ada.get("fee-rules"))["data"],
+        require_success(await ada.get("commission-rules"))["data"],
+        levels,
+    )
+
+
+_KYC_LEVEL_FIELDS = (
+    "max_balance",
+    "max_transaction",
+    "daily_limit",
+    "monthly_limit",
+    "no_pin_limit",
+    "requirements",
+)

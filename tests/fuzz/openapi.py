@@ -1,0 +1,109 @@
+"""The descriptions of both services, made ready for fuzzing, and their operations."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import schemathesis
+from jsonschema_rs import Draft202012Validator, Validator
+from schemathesis import Case
+from schemathesis.core.result import Ok
+from schemathesis.schemas import APIOperation
+
+Document = dict[str, Any]
+AnyCase = Case[Any]
+
+_SCHEMAS = "#/components/schemas/"
+_CLOSED_SUFFIX = "Closed"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, as it is described."""
+
+    service: str
+    method: str
+    path: str
+    #: As in the document.
+    spec: Mapping[str, Any]
+    #: As schemathesis sees it.
+    source: APIOperation[Any, Any, Any, Any]
+    document: Document
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def label(self) -> str:
+        """Some paths are there in both services."""
+        return self.name if self.service == "gateway" else f"{self.name} ({self.service})"
+
+    @cached_property
+    def body_validator(self) -> Validator | None:
+        """What a body in JSON must be like, where that is described."""
+        content = self.spec.get("requestBody", {}).get("content", {})
+        schema = content.get("application/json", {}).get("schema")
+        if schema is None:
+            return None
+        return Draft202012Validator({**schema, "components": self.document["components"]})
+
+    def list_codes(self, status: int) -> set[str]:
+        """The codes of refusals that are documented with a status."""
+        answer = self.spec["responses"].get(str(status), {})
+        content = answer.get("content", {}).get("application/json", {})
+        return set(content.get("examples", {}))
+
+
+def list_operations(service: str, document: Document) -> list[Operation]:
+    schema = schemathesis.openapi.from_dict(prepare_document(document))
+    found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    assert len(found) == sum(len(item) for item in document["paths"].values())
+    return [
+        Operation(
+            service,
+            one.method.upper(),
+            one.path,
+            document["paths"][one.path][one.method],
+            one,
+            document,
+        )
+        for one in found
+    ]
+
+
+def prepare_document(document: Document) -> Document:
+    """Without credentials, which are added afterwards; and answers may have nothing more than what
+    is described, so that a field which the description lacks is found."""
+    made = copy.deepcopy(document)
+    schemas = made["components"]["schemas"]
+    schemas |= {
+        f"{_CLOSED_SUFFIX}{name}": _close_schemas(schema) for name, schema in schemas.items()
+    }
+    for item in made["paths"].values():
+        for operation in item.values():
+            operation.pop("security", None)
+            operation["responses"] = _close_schemas(operation["responses"])
+    return made
+
+
+def _close_schemas(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_close_schemas(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {name: _close_schemas(value) for name, value in part.items()}
+    reference = part.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_SCHEMAS):
+        closed["$ref"] = reference.replace(_SCHEMAS, _SCHEMAS + _CLOSED_SUFFIX)
+    if part.get("type") == "object" and "properties" in part:
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def list_paths(document: Document) -> Iterator[tuple[str, set[str]]]:
+    """Each path, and the methods that it has."""
+    for path, item in document["paths"].items():
+        yield path, {method.upper() for method in item}

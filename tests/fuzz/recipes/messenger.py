@@ -1,0 +1,26 @@
+"""Before the messenger can be asked."""
+
+from fuzz.callers import Caller
+from fuzz.recipes.recipe import V1, Prerequisites, register_recipe
+from fuzz.values import ABSENT, RequestSubjects
+from messenger.journeys.services_driver import build_flow_key
+from tapgate.messenger.flows.flow_client import FlowClient
+from tapgate.subscribers.kyc_documents.model import ImageRule
+
+
+@register_recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")
+async def prepare_ping(here: RequestSubjects, _: Caller) -> Prerequisites:
+    sealed = FlowClient(build_flow_key()[1]).encrypt({"version": "3.0", "action": "ping"})
+    return Prerequisites(content=(sealed, "application/json"))
+
+
+@register_recipe(f"POST {V1}/external/messaging")
+async def prepare_message(here: RequestSubjects, _: Caller) -> Prerequisites:
+    words = here.rng.choice(["menu", "balance", "send 5 to 076 123456", "1", "history", "français"])
+    chosen = here.rng.choice(
+        [
+            {"message": words, "hasMedia": False, "media": ABSENT},
+            {"hasMedia": True, "media": {"data": ImageRule.example, "mimetype": "image/png"}},
+        ]
+    )
+    return Prerequisites(body={"from": here.subscriber.phone, **chosen})

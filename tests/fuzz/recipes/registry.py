@@ -1,0 +1,6 @@
+"""All recipes, by the operations that they are for."""
+
+from fuzz.recipes import admin, merchants, messenger, subscribers
+from fuzz.recipes.recipe import RECIPES, Prerequisites
+
+__all__ = ["RECIPES", "Prerequisites", "admin", "merchants", "messenger", "subscribers"]

@@ -1,0 +1,73 @@
+"""What was asked and answered, in figures."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from fuzz.findings import Finding
+
+
+class Results:
+    def __init__(self, operations: Iterable[str]) -> None:
+        self.statuses: dict[str, Counter[int]] = {name: Counter() for name in operations}
+        self.callers: Counter[str] = Counter()
+        self.findings: list[Finding] = []
+        self._finding_counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._unsendable: Counter[str] = Counter()
+        self._unprepared: dict[str, list[str]] = {}
+
+    def record_response(self, operation: str, caller: str, status: int) -> None:
+        self.statuses[operation][status] += 1
+        self.callers[caller] += 1
+
+    def record_unsendable(self, operation: str) -> None:
+        self._unsendable[operation] += 1
+
+    def record_unprepared(self, operation: str, why: str) -> None:
+        self._unprepared.setdefault(operation, []).append(why)
+
+    def add_finding(self, finding: Finding) -> None:
+        """Three of a kind are enough to see what it is."""
+        kind = (finding.operation, finding.problem[:60])
+        self._finding_counts[kind] += 1
+        if self._finding_counts[kind] <= 3:
+            self.findings.append(finding)
+
+    @property
+    def request_count(self) -> int:
+        return sum(counted.total() for counted in self.statuses.values())
+
+    @property
+    def finding_count(self) -> int:
+        return sum(self._finding_counts.values())
+
+    def never_succeeded(self) -> list[str]:
+        """The operations that never succeeded."""
+        return [
+            name
+            for name, counted in self.statuses.items()
+            if not any(200 <= status < 300 for status in counted)
+        ]
+
+    def count_by_status_class(self) -> dict[str, int]:
+        classes: Counter[str] = Counter()
+        for counted in self.statuses.values():
+            for status, number in counted.items():
+                classes[f"{status // 100}xx"] += number
+        return dict(sorted(classes.items()))
+
+    def format_table(self) -> Iterator[str]:
+        for name, counted in self.statuses.items():
+            shown = " ".join(f"{status}:{number}" for status, number in sorted(counted.items()))
+            yield f"  {name:75} {shown}"
+
+    def format_summary(self) -> Iterator[str]:
+        reached = len(self.statuses) - len(self.never_succeeded())
+        classes = self.count_by_status_class()
+        yield f"{self.request_count} requests by {len(self.callers)} kinds of caller: {classes}"
+        yield f"{reached} of {len(self.statuses)} operations succeeded at least once"
+        yield from (f"  never: {name}" for name in self.never_succeeded())
+        if self._unsendable:
+            yield f"{self._unsendable.total()} cases that no client could send were left out"
+        for name, reasons in self._unprepared.items():
+            yield f"  {len(reasons)} times not prepared: {name}: {reasons[0][:200]}"
+        yield f"findings: {self.finding_count}"

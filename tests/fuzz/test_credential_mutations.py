@@ -1,0 +1,73 @@
+"""Credentials that are one text, and the signature of events out: no changed byte is accepted."""
+
+import pytest
+
+from fuzz import mutations
+from harness import BearerAuth, Harness
+from tapgate import signing
+from tapgate.errors import ApiError
+
+
+async def is_accepted(world: Harness, authorization: bytes) -> bool:
+    try:
+        principal = await world.services.authenticator.authenticate(
+            "GET", "/api/v1/admin/me", b"", {b"authorization": authorization}, b""
+        )
+    except ApiError as error:
+        assert error.status == 401, error
+        return False
+    return principal is not None
+
+
+def get_authorization(bearer: BearerAuth) -> bytes:
+    return f"Bearer {bearer._credential}".encode()
+
+
+def is_equivalent(mutant: bytes, original: bytes) -> bool:
+    """The scheme's name is read in any case, and so is white space around the credential."""
+    scheme, _, credential = mutant.partition(b" ")
+    rightly, _, expected = original.partition(b" ")
+    return scheme.lower() == rightly.lower() and credential.strip(b" \t") == expected
+
+
+@pytest.mark.parametrize("kind", ["api key", "access token"])
+async def test_a_bearer_with_a_changed_byte_is_nobody(world: Harness, kind: str) -> None:
+    bearer = await (
+        world.create_api_key("cards:read") if kind == "api key" else world.create_admin()
+    )
+    original = get_authorization(bearer)
+    assert await is_accepted(world, original)
+    tried = [
+        mutant for _, mutant in mutations.mutate(original) if not is_equivalent(mutant, original)
+    ]
+    assert len(tried) > 500
+    accepted = [mutant for mutant in tried if await is_accepted(world, mutant)]
+    assert accepted == []
+
+
+def test_an_event_with_a_changed_byte_is_not_genuine() -> None:
+    secret = signing.new_standard_secret()
+    parts = {"id": b"dlv_01h2x3", "body": b'{"type":"card.blocked","data":{}}'}
+    signature = signing.standard_webhook_signature(secret, "dlv_01h2x3", 1769854530, parts["body"])
+
+    def genuine(name: str, value: bytes) -> bool:
+        changed = {**parts, "signature": signature.encode(), name: value}
+        return signing.verify_standard_webhook(
+            secret,
+            changed["signature"].decode("latin-1"),
+            changed["id"].decode("latin-1"),
+            1769854530,
+            changed["body"],
+        )
+
+    for name, value in {**parts, "signature": signature.encode()}.items():
+        assert genuine(name, value)
+        for how, mutant in mutations.mutate(value):
+            # The header is a list with spaces between signatures, so one more changes nothing.
+            if name == "signature" and mutant.strip(b" ") == value:
+                continue
+            assert not genuine(name, mutant), (name, how)
+    for moment in (1769854529, 1769854531, 17698545300):
+        assert not signing.verify_standard_webhook(
+            secret, signature, "dlv_01h2x3", moment, parts["body"]
+        )

@@ -1,0 +1,24 @@
+"""Methods that a path does not have: 405 each, and the answer names those that it has."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import httpx2
+
+from fuzz.connection_pool import ConnectionPool
+from fuzz.openapi import Document, list_paths
+
+_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND")
+
+
+async def find_wrong_responses(
+    documents: Mapping[str, Document], lines: Mapping[str, ConnectionPool]
+) -> AsyncIterator[str]:
+    for service, document in documents.items():
+        for path, declared in list_paths(document):
+            allowed = declared | ({"HEAD"} if "GET" in declared else set())
+            for method in (one for one in _METHODS if one not in declared):
+                url = lines[service].address + path.replace("{", "").replace("}", "")
+                answer = await lines[service].send(httpx2.Request(method, url))
+                named = set(answer.headers.get("allow", "").split(", "))
+                if answer.status_code != 405 or named != allowed:
+                    yield f"{method} {path}: {answer.status_code}, Allow: {named}"

@@ -1,0 +1,178 @@
+"""One gateway for a whole module of access tests, with every credential there is, made once."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import msgspec
+
+from conftest import ScratchDatabases, build_database_url
+from harness import Harness, HmacAuth
+from tapgate import ids
+from tapgate.admin.model import SCOPES
+from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
+from tapgate.gateway import create_app, open_services
+from tapgate.ids import IdGenerator
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import load_settings
+
+NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
+
+ALL_SCOPES_BUT = "key with all scopes but "
+
+
+class Caller(NamedTuple):
+    """A good credential, and what it is."""
+
+    name: str
+    auth: Any
+    kind: str  # api_key, admin, service, pos, partner
+    scopes: frozenset[str] = frozenset()
+    role: str = ""
+
+    def is_allowed(self, access: Access) -> bool:
+        match self.kind:
+            case "api_key":
+                return access.scope in self.scopes
+            case "admin":
+                return self.role in access.roles
+            case "service":
+                return access.service
+        return access.hmac == self.kind
+
+    def expected_error(self, access: Access) -> tuple[int, str]:
+        """In the words of the interface, not of the code: of a kind that the route does not take,
+        or without the right, is 403; but a route for signatures alone without one is 401."""
+        only_signed = access.hmac and not (access.scope or access.roles or access.service)
+        if only_signed and self.kind not in ("pos", "partner"):
+            return 401, "UNAUTHORIZED"
+        return 403, "FORBIDDEN"
+
+    def expected_requirements(self, access: Access) -> list[str]:
+        """What is told that it lacks: of its own kind where that is taken, else all that is."""
+        roles = sorted(ROLES_BY_LETTER[letter] for letter in access.roles)
+        if self.kind == "api_key" and access.scope:
+            return [access.scope]
+        if self.kind == "admin" and roles:
+            return roles
+        scope = [access.scope] if access.scope else []
+        signature = [f"{access.hmac}_signature"] if access.hmac else []
+        service = ["service_signature"] if access.service else []
+        return scope + signature + roles + service
+
+
+class AccessFixtures:
+    def __init__(self, world: Harness) -> None:
+        self.harness = world
+        self.client = world.client
+        self.callers: list[Caller] = []
+        self.processor = self.terminal = self.partner = HmacAuth("", "")
+
+    async def create_callers(self) -> None:
+        world = self.harness
+        self.processor, self.partner = await world.create_processor(), await world.create_partner()
+        self.terminal = await create_terminal_key(world, self.processor)
+        keys = {f"key {scope}": {scope} for scope in SCOPES}
+        keys |= {f"{ALL_SCOPES_BUT}{scope}": {*SCOPES} - {scope} for scope in SCOPES}
+        keys["key with all scopes"] = {*SCOPES}
+        self.callers = [
+            *[
+                Caller(
+                    name, await world.create_api_key(*sorted(scopes)), "api_key", frozenset(scopes)
+                )
+                for name, scopes in keys.items()
+            ],
+            *[
+                Caller(name, await world.create_admin(r), "admin", role=r)
+                for r, name in ROLES_BY_LETTER.items()
+            ],
+            *[
+                Caller(f"service {name}", world.get_service_auth(name), "service")
+                for name in world.services.settings.service_secrets
+            ],
+            Caller("processor", self.processor, "pos"),
+            Caller("terminal", self.terminal, "pos"),
+            Caller("partner", self.partner, "partner"),
+        ]
+
+    def list_callers(self, access: Access) -> list[Caller]:
+        """Without the keys that lack some scope that is not asked for."""
+        return [
+            caller
+            for caller in self.callers
+            if not caller.name.startswith(ALL_SCOPES_BUT) or access.scope not in caller.scopes
+        ]
+
+    async def count_denials(self) -> int:
+        """How many refusals the audit log has."""
+        found: int = await self.harness.services.database.fetchval(
+            "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
+        )
+        return found
+
+    async def snapshot_tables(self, *left_out: str) -> Mapping[str, Any]:
+        """All that is kept, table by table, but what is named and the entries about refusals."""
+        database = self.harness.services.database
+        tables = await database.fetch(
+            """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
+                   ('schema_migrations', 'audit_entries', 'audit_budgets', 'audit_seal', 'signals')
+               ORDER BY tablename"""
+        )
+        return {
+            name: await database.fetch(f"SELECT * FROM {name} ORDER BY {name}::text")
+            for (name,) in tables
+            if name not in left_out
+        }
+
+
+async def create_terminal_key(world: Harness, processor: HmacAuth) -> HmacAuth:
+    """The key of a new terminal of a processor."""
+    services, terminal_id = world.services, world.services.new_id()
+    async with services.database.transaction() as tx:
+        owner = await tx.fetchval(
+            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, processor.id)
+        )
+        await tx.execute(
+            """INSERT INTO terminals (id, processor_id, name, status, created_at)
+               VALUES ($1, $2, 'Till', 'active', now())""",
+            terminal_id,
+            owner,
+        )
+        keys = services.authenticator.hmac_keys
+        key = await keys.create_for_processor(tx, owner, terminal_id)
+    return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
+
+
+@contextlib.asynccontextmanager
+async def run_access_fixtures(
+    folder: Path, postgres: str, copies: ScratchDatabases
+) -> AsyncIterator[AccessFixtures]:
+    name = await copies.acquire()
+    url = build_database_url(name, postgres)
+    settings = load_settings(
+        {"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": url, **NO_RATE_LIMITS}
+    )
+    try:
+        async with open_services(settings, url) as services:
+            async with services.database.transaction() as tx:
+                await insert_defaults(tx, settings.currency, IdGenerator(1023))
+            transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+                house = AccessFixtures(Harness(services, client))
+                await house.create_callers()
+                yield house
+    finally:
+        await copies.release(name)
+
+
+def build_missing_path(endpoint: Endpoint) -> str:
+    """A path of this endpoint, to something that does not exist."""
+    return "/".join("1" if part.startswith("{") else part for part in endpoint.path.split("/"))
+
+
+def get_status_and_code(answer: httpx2.Response) -> tuple[int, str | None]:
+    if answer.status_code < 400 or not answer.content:
+        return answer.status_code, None
+    return answer.status_code, msgspec.json.decode(answer.content).get("code")

@@ -1,0 +1,355 @@
+"""Credentials that were good, or nearly are: one of each way of not being good."""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import httpx2
+import jwt
+
+from gateway.access_fixtures import AccessFixtures, create_terminal_key
+from harness import BearerAuth, Harness, HmacAuth, ServiceAuth
+from tapgate import ids, signing
+from tapgate.admin.model import SCOPES
+from tapgate.clock import format_rfc3339, system_clock
+from tapgate.credentials.access_tokens import AccessTokens
+
+ChangeRequest = Callable[[httpx2.Request], None]
+
+
+class TamperedAuth(httpx2.Auth):
+    """Another credential, changed after it was put on the request."""
+
+    requires_request_body = True
+
+    def __init__(self, inner: httpx2.Auth | None, change: ChangeRequest) -> None:
+        self._inner = inner
+        self._change_request = change
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        if self._inner is not None:
+            request = next(self._inner.auth_flow(request))
+        self._change_request(request)
+        yield request
+
+
+def replace_headers(**headers: str | None) -> ChangeRequest:
+    """With these headers in the place of what was there; None leaves one out."""
+
+    changed = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+
+    def change(request: httpx2.Request) -> None:
+        kept = [one for one in request.headers.raw if one[0].decode().lower() not in changed]
+        new = [
+            (name.encode(), value.encode()) for name, value in changed.items() if value is not None
+        ]
+        request.headers = httpx2.Headers([*kept, *new])
+
+    return change
+
+
+def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
+    """The same header once more, with the same or another value."""
+
+    def change(request: httpx2.Request) -> None:
+        value = request.headers[name] if other is None else other
+        request.headers = httpx2.Headers([*request.headers.multi_items(), (name, value)])
+
+    return change
+
+
+def sign_differently(key: HmacAuth, **parts: Any) -> ChangeRequest:
+    """Signed for something else than what is sent."""
+
+    def change(request: httpx2.Request) -> None:
+        timestamp = format_rfc3339(system_clock() + parts.get("off", timedelta()))
+        path = request.url.raw_path.partition(b"?")[0].decode()
+        request.headers["X-Timestamp"] = timestamp
+        request.headers["X-Signature"] = signing.sign(
+            key.secret.encode(),
+            parts.get("method", request.method),
+            parts.get("path", path),
+            timestamp,
+            parts.get("body", request.content),
+        )
+
+    return change
+
+
+def sign_as_service(secret: str, name: str, **parts: Any) -> ChangeRequest:
+    def change(request: httpx2.Request) -> None:
+        timestamp = str(int(time.time() - parts.get("ago", 0)))
+        path, _, query = request.url.raw_path.partition(b"?")
+        request.headers["X-Service-Name"] = name
+        request.headers["X-Service-Timestamp"] = timestamp
+        request.headers["X-Service-Signature"] = signing.sign_service(
+            secret.encode(), request.method, path.decode(), parts.get("query", query), timestamp
+        )
+
+    return change
+
+
+class BadCredential(NamedTuple):
+    name: str
+    auth: httpx2.Auth
+    status: int = 401
+    code: str = "UNAUTHORIZED"
+
+
+def build_bearer(token: str) -> BearerAuth:
+    return BearerAuth(token, "")
+
+
+async def list_bad_credentials(house: AccessFixtures) -> Sequence[BadCredential]:
+    return [
+        *_list_malformed(),
+        *await _list_bad_api_keys(house.harness),
+        *await _list_bad_tokens(house.harness),
+        *await _list_bad_signatures(house.harness, house.processor, house.partner),
+        *await _list_suspended_keys(house.harness),
+        *_list_bad_service_signatures(house.harness),
+        *await _list_multiple_credentials(house.harness, house.processor),
+    ]
+
+
+def _list_malformed() -> Sequence[BadCredential]:
+    values = ("", "Bearer", "Bearer  ", "Basic YTpi", "Token x", "svc_test_x", "Bearer \xe9\xff")
+    return [
+        BadCredential(f"Authorization: {v!r}", TamperedAuth(None, replace_headers(Authorization=v)))
+        for v in values
+    ]
+
+
+async def _list_bad_api_keys(world: Harness) -> Sequence[BadCredential]:
+    good, deleted = await world.create_api_key(*SCOPES), await world.create_api_key(*SCOPES)
+    key = _get_credential(good)
+    services = world.services
+    async with services.database.transaction() as tx:
+        _, expired = await services.authenticator.api_keys.create(
+            tx,
+            name="old",
+            scopes=SCOPES,
+            expires_at=services.clock() - timedelta(seconds=1),
+            created_by=await tx.fetchval("SELECT id FROM admins LIMIT 1"),
+        )
+    admin = await world.create_admin()
+    gone = await world.client.delete(f"/api/v1/admin/api-keys/{deleted.id}", auth=admin)
+    assert gone.status_code == 204
+    return [
+        BadCredential("unknown key", build_bearer("svc_test_" + "x" * 43)),
+        BadCredential("a key of production", build_bearer(key.replace("svc_test_", "svc_live_"))),
+        BadCredential(
+            "a key without its environment", build_bearer(key.replace("svc_test_", "svc_"))
+        ),
+        BadCredential("a longer key", build_bearer(f"{key}x")),
+        BadCredential("a shorter key", build_bearer(key[:-1])),
+        BadCredential("a key in capitals", build_bearer(key.upper())),
+        BadCredential("a key's id", build_bearer(good.id)),
+        BadCredential("an expired key", build_bearer(expired)),
+        BadCredential("a deleted key", deleted),
+        BadCredential("a key as a signing key", HmacAuth(good.id, key)),
+    ]
+
+
+async def _list_bad_tokens(world: Harness) -> Sequence[BadCredential]:
+    services, secret = world.services, world.services.settings.jwt_secret
+    good, disabled, out = (
+        await world.create_admin(),
+        await world.create_admin(),
+        await world.create_admin(),
+    )
+    admin = await world.create_admin()
+    answer = await world.client.post(f"/api/v1/admin/users/{disabled.id}/disable", auth=admin)
+    assert answer.status_code == 200, answer.text
+    assert (await world.client.post("/api/v1/admin/logout", auth=out)).status_code == 204
+    token = _get_credential(good)
+    header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
+    sid = {"sid": header["sid"]}
+    async with services.database.transaction() as tx:
+        number = ids.decode(ids.ADMIN, good.id) or 0
+        refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
+    old = AccessTokens(secret).issue(
+        session_id=ids.decode("ses_", header["sid"]) or 0,
+        admin_id=number,
+        email="ada@example.com",
+        role="system_admin",
+        now=services.clock() - timedelta(days=1, seconds=1),
+    )
+    head, body, signature = token.split(".")
+    longer = {**claims, "exp": claims["exp"] + 86400}
+    return [
+        BadCredential("an expired token", build_bearer(old)),
+        BadCredential("a refresh token", build_bearer(refresh)),
+        BadCredential("a disabled admin", disabled),
+        BadCredential("an ended session", out),
+        BadCredential(
+            "a token of another secret", build_bearer(jwt.encode(claims, "x" * 32, "HS256", sid))
+        ),
+        BadCredential(
+            "a token without algorithm", build_bearer(jwt.encode(claims, None, "none", sid))
+        ),
+        BadCredential(
+            "a token of HS512", build_bearer(jwt.encode(claims, secret * 2, "HS512", sid))
+        ),
+        BadCredential("a token without session", build_bearer(jwt.encode(claims, secret, "HS256"))),
+        BadCredential(
+            "a token of another's session",
+            build_bearer(jwt.encode({**claims, "sub": disabled.id}, secret, "HS256", sid)),
+        ),
+        BadCredential(
+            "a token with a longer life",
+            build_bearer(f"{head}.{_encode_claims(longer)}.{signature}"),
+        ),
+        BadCredential("a token without signature", build_bearer(f"{head}.{body}.")),
+    ]
+
+
+async def _list_bad_signatures(
+    world: Harness, till: HmacAuth, partner: HmacAuth
+) -> Sequence[BadCredential]:
+    other, other_partner = await world.create_processor(), await world.create_partner()
+    rotated = await world.create_second_key(till)
+    admin, owner = await world.create_admin(), await world.get_processor_id(till)
+    gone = await world.client.delete(f"/api/v1/processors/{owner}/keys/{rotated.id}", auth=admin)
+    assert gone.status_code == 204
+    too_long = timedelta(minutes=6)
+    changes: dict[str, ChangeRequest] = {
+        "no key id": replace_headers(X_API_Key_ID=None),
+        "no timestamp": replace_headers(X_Timestamp=None),
+        "no signature": replace_headers(X_Signature=None),
+        "a malformed timestamp": replace_headers(X_Timestamp="now"),
+        "an empty signature": replace_headers(X_Signature=""),
+        "a signature that is no ASCII": replace_headers(X_Signature="\xe9" * 64),
+        "the key id of another": replace_headers(X_API_Key_ID=other.id),
+        "a processor that says it is a partner": replace_headers(X_Partner_ID=partner.partner_id),
+        "signed long ago": sign_differently(till, off=-too_long),
+        "signed in the future": sign_differently(till, off=too_long),
+        "another method": sign_differently(till, method="PATCH"),
+        "another path": sign_differently(till, path="/api/v1/pos/lookup-card/"),
+        "another body": sign_differently(till, body=b'{"amount":"1.00"}'),
+        "a signing key's id as a service": replace_headers(
+            X_API_Key_ID=None, X_Signature=None, X_Service_Name=till.id
+        ),
+    }
+    capitals = TamperedAuth(till, lambda r: r.headers.update({"X-Signature": r.headers["X-Signature"].upper()}))  # fmt: skip  # noqa: E501
+    return [
+        *(BadCredential(name, TamperedAuth(till, change)) for name, change in changes.items()),
+        BadCredential("a signature in capitals", capitals),
+        BadCredential("an unknown signing key", HmacAuth("key_" + "0" * 13, till.secret)),
+        BadCredential("another's secret", HmacAuth(till.id, other.secret)),
+        BadCredential("a deleted signing key", rotated),
+        BadCredential(
+            "a partner that does not say so",
+            TamperedAuth(partner, replace_headers(X_Partner_ID=None)),
+        ),
+        BadCredential(
+            "a partner that says it is another",
+            HmacAuth(partner.id, partner.secret, other_partner.partner_id),
+        ),
+    ]
+
+
+async def _list_suspended_keys(world: Harness) -> Sequence[BadCredential]:
+    """Right signatures that are refused nevertheless, and not so when they are wrong."""
+    till, shop, partner = (
+        await world.create_processor(),
+        await world.create_processor(),
+        await world.create_partner(),
+    )
+    terminal, blocked = (
+        await create_terminal_key(world, till),
+        await create_terminal_key(world, shop),
+    )
+    admin, client = await world.create_admin(), world.client
+    owner = await world.get_processor_id(till)
+    other = await world.get_processor_id(shop)
+    terminals = await client.get(f"/api/v1/processors/{other}/terminals", auth=admin)
+    (found,) = terminals.json()["data"]
+    for path in (
+        f"/api/v1/processors/{owner}/suspend",
+        f"/api/v1/processors/{other}/terminals/{found['id']}/block",
+        f"/api/v1/admin/partners/{partner.partner_id}/suspend",
+    ):
+        answer = await client.post(path, json={"reason": "looked into"}, auth=admin)
+        assert answer.status_code == 200, answer.text
+    wrong = TamperedAuth(till, replace_headers(X_Signature="0" * 64))
+    return [
+        BadCredential("a suspended processor", till, 403, "PROCESSOR_SUSPENDED"),
+        BadCredential("a terminal of a suspended processor", terminal, 403, "PROCESSOR_SUSPENDED"),
+        BadCredential("a blocked terminal", blocked, 403, "TERMINAL_BLOCKED"),
+        BadCredential("a suspended partner", partner, 403, "PARTNER_SUSPENDED"),
+        BadCredential("a suspended processor, wrongly signed", wrong),
+    ]
+
+
+def _list_bad_service_signatures(world: Harness) -> Sequence[BadCredential]:
+    secrets = world.services.settings.service_secrets
+    name, secret = "messenger", secrets["messenger"]
+    good = ServiceAuth(name, secret)
+    changes: dict[str, ChangeRequest] = {
+        "no service name": replace_headers(X_Service_Name=None),
+        "no service timestamp": replace_headers(X_Service_Timestamp=None),
+        "no service signature": replace_headers(X_Service_Signature=None),
+        "a malformed service timestamp": replace_headers(X_Service_Timestamp="1e9"),
+        "an unknown service": sign_as_service(secret, "courier"),
+        "a service with another's secret": sign_as_service(secrets["gateway"], name),
+        "a service signed long ago": sign_as_service(secret, name, ago=360),
+        "a service signed in the future": sign_as_service(secret, name, ago=-360),
+        "a service signed for another query": sign_as_service(secret, name, query=b"x=1"),
+        "X-Service-Auth": replace_headers(
+            X_Service_Name=None, X_Service_Signature=None, X_Service_Auth=secret
+        ),
+    }
+    return [BadCredential(what, TamperedAuth(good, change)) for what, change in changes.items()]
+
+
+async def _list_multiple_credentials(world: Harness, till: HmacAuth) -> Sequence[BadCredential]:
+    """One decides: a good one that comes later does not help. None counts that comes twice."""
+    admin, key, service = (
+        await world.create_admin(),
+        await world.create_api_key(*SCOPES),
+        world.get_service_auth(),
+    )
+    token = f"Bearer {_get_credential(admin)}"
+    return [
+        BadCredential(
+            "a bad signature, a good token", TamperedAuth(admin, replace_headers(X_Signature="x"))
+        ),
+        BadCredential(
+            "a bad signature, a good service",
+            TamperedAuth(service, replace_headers(X_API_Key_ID=till.id)),
+        ),
+        BadCredential(
+            "a bad service, a good token",
+            TamperedAuth(admin, replace_headers(X_Service_Name="messenger")),
+        ),
+        BadCredential("a token twice", TamperedAuth(admin, duplicate_header("Authorization"))),
+        BadCredential(
+            "a key, then a token", TamperedAuth(key, duplicate_header("Authorization", token))
+        ),
+        BadCredential(
+            "nonsense, then a token",
+            TamperedAuth(build_bearer("x"), duplicate_header("Authorization", token)),
+        ),
+        BadCredential("a key id twice", TamperedAuth(till, duplicate_header("X-API-Key-ID"))),
+        BadCredential("a signature twice", TamperedAuth(till, duplicate_header("X-Signature"))),
+        BadCredential(
+            "a service's name twice", TamperedAuth(service, duplicate_header("X-Service-Name"))
+        ),
+        BadCredential(
+            "a service's signature twice",
+            TamperedAuth(service, duplicate_header("X-Service-Signature")),
+        ),
+    ]
+
+
+def _get_credential(auth: BearerAuth) -> str:
+    request = next(auth.auth_flow(httpx2.Request("GET", "http://gateway/")))
+    return str(request.headers["Authorization"]).removeprefix("Bearer ")
+
+
+def _encode_claims(claims: dict[str, Any]) -> str:
+    return jwt.encode(claims, "x" * 32, "HS256").split(".")[1]

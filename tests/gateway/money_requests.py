@@ -1,0 +1,335 @@
+"""Every route that moves money, each with a request that is ready to be sent."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import httpx2
+
+from harness import PIN, Harness
+
+
+class MoneyCase(NamedTuple):
+    """One request, ready to be sent. `other` are fields, or `other_path` a path, that make it
+    another request; `declined` are those that make the ledger decline it, and `decline` what else
+    must have happened."""
+
+    path: str
+    body: dict[str, Any]
+    auth: Any
+    changed_fields: dict[str, Any]
+    declined_fields: dict[str, Any]
+    before_decline: Callable[[], Awaitable[Any]] | None = None
+    changed_path: str | None = None
+
+
+PrepareCase = Callable[[Harness], Awaitable[MoneyCase]]
+CASES: dict[str, PrepareCase] = {}
+
+
+def register_case(*names: str) -> Callable[[PrepareCase], PrepareCase]:
+    def add(prepare: PrepareCase) -> PrepareCase:
+        CASES.update(dict.fromkeys((f"POST {name}" for name in names), prepare))
+        return prepare
+
+    return add
+
+
+async def _post_as_admin(world: Harness, path: str, **body: Any) -> dict[str, Any]:
+    answer = await world.client.post(path, json=body, auth=await world.create_admin())
+    assert answer.is_success, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def _create_agent(world: Harness, **fields: Any) -> str:
+    body = {
+        "agent_type": "super_agent",
+        "name": "Sorie",
+        "phone_number": world.new_phone_number(),
+        "pin": PIN,
+        **fields,
+    }
+    agent_id: str = (await _post_as_admin(world, "/api/v1/agents", **body))["agent_id"]
+    if fields.get("agent_type") != "sub_agent":
+        await _post_as_admin(world, f"/api/v1/agents/{agent_id}/fund", amount="1000")
+    return agent_id
+
+
+@register_case("/api/v1/wallet/transfer-p2p")
+async def prepare_p2p(world: Harness) -> MoneyCase:
+    sender, recipient = (
+        await world.create_subscriber(balance="1000"),
+        await world.create_subscriber(),
+    )
+    body = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": await world.create_card(recipient["id"]),
+        "amount": "100",
+        "pin": PIN,
+    }
+    return MoneyCase(
+        "/api/v1/wallet/transfer-p2p",
+        body,
+        await world.create_api_key("payments:write"),
+        changed_fields={"memo": "rent"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/wallet/transfer")
+async def prepare_transfer(world: Harness) -> MoneyCase:
+    sender, recipient = (
+        await world.create_subscriber(balance="1000"),
+        await world.create_subscriber(),
+    )
+    body = {
+        "from_account_id": sender["account_id"],
+        "to_account_id": recipient["account_id"],
+        "amount": "100",
+    }
+    return MoneyCase(
+        "/api/v1/wallet/transfer",
+        body,
+        await world.create_admin("F"),
+        changed_fields={"description": "rent"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/wallet/fund-from-partner")
+async def prepare_fund_from_partner(world: Harness) -> MoneyCase:
+    subscriber = await world.create_subscriber()
+    partner = (await _post_as_admin(world, "/api/v1/admin/partners", name="Remit"))["partner"]["id"]
+    await _post_as_admin(world, f"/api/v1/admin/partners/{partner}/fund", amount="1000")
+    body = {
+        "subscriber_id": subscriber["id"],
+        "partner_id": partner,
+        "partner_reference": "R-1",
+        "amount": "100",
+    }
+    return MoneyCase(
+        "/api/v1/wallet/fund-from-partner",
+        body,
+        await world.create_api_key("payments:write"),
+        changed_fields={"partner_reference": "R-2"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/agents/{id}/fund")
+async def prepare_fund_agent(world: Harness) -> MoneyCase:
+    agent = await _create_agent(world)
+    path = f"/api/v1/agents/{agent}"
+    return MoneyCase(
+        f"{path}/fund",
+        {"amount": "100"},
+        await world.create_admin("F"),
+        changed_fields={"description": "float"},
+        declined_fields={},
+        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
+    )
+
+
+@register_case("/api/v1/agents/{id}/payout-commission")
+async def prepare_payout_commission(world: Harness) -> MoneyCase:
+    agent, subscriber = await _create_agent(world), await world.create_subscriber()
+    await _post_as_admin(
+        world,
+        "/api/v1/agents/cashin",
+        agent_id=agent,
+        subscriber_id=subscriber["id"],
+        amount="100",
+        agent_pin=PIN,
+    )
+    path = f"/api/v1/agents/{agent}"
+    return MoneyCase(
+        f"{path}/payout-commission",
+        {},
+        await world.create_admin("F"),
+        changed_fields={},
+        declined_fields={},
+        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
+        changed_path=f"/api/v1/agents/{await _create_agent(world)}/payout-commission",
+    )
+
+
+@register_case("/api/v1/agents/cashin")
+async def prepare_cash_in(world: Harness) -> MoneyCase:
+    body = {
+        "agent_id": await _create_agent(world),
+        "subscriber_id": (await world.create_subscriber())["id"],
+        "amount": "100",
+        "agent_pin": PIN,
+    }
+    return MoneyCase(
+        "/api/v1/agents/cashin",
+        body,
+        await world.create_api_key("payments:write"),
+        changed_fields={"amount": "101"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/agents/cashout")
+async def prepare_cash_out(world: Harness) -> MoneyCase:
+    body = {
+        "agent_id": await _create_agent(world),
+        "subscriber_id": (await world.create_subscriber(balance="1000"))["id"],
+        "amount": "100",
+        "agent_pin": PIN,
+        "pin": PIN,
+    }
+    return MoneyCase(
+        "/api/v1/agents/cashout",
+        body,
+        await world.create_api_key("payments:write"),
+        changed_fields={"amount": "101"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/agents/transfer")
+async def prepare_agent_transfer(world: Harness) -> MoneyCase:
+    parent = await _create_agent(world)
+    body = {
+        "from_agent_id": parent,
+        "to_agent_id": await _create_agent(world, agent_type="sub_agent", parent_agent_id=parent),
+        "amount": "100",
+        "pin": PIN,
+    }
+    return MoneyCase(
+        "/api/v1/agents/transfer",
+        body,
+        await world.create_api_key("payments:write"),
+        changed_fields={"description": "week 7"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+async def _prepare_payment(world: Harness, path: str) -> MoneyCase:
+    subscriber = await world.create_subscriber(balance="300")
+    body = {"card_serial": await world.create_card(subscriber["id"]), "amount": "100"}
+    return MoneyCase(
+        path,
+        body,
+        await world.create_processor(),
+        changed_fields={"transaction_ref": "17"},
+        declined_fields={"amount": "400"},
+    )
+
+
+@register_case("/api/v1/pos/payment")
+async def prepare_pos_payment(world: Harness) -> MoneyCase:
+    return await _prepare_payment(world, "/api/v1/pos/payment")
+
+
+@register_case("/api/v1/payment")
+async def prepare_in_app_payment(world: Harness) -> MoneyCase:
+    return await _prepare_payment(world, "/api/v1/payment")
+
+
+@register_case("/payment")
+async def prepare_in_app_payment_alias(world: Harness) -> MoneyCase:
+    return await _prepare_payment(world, "/payment")
+
+
+async def _prepare_refund(world: Harness, path: str) -> MoneyCase:
+    """Declined: the merchant has nothing left to give back."""
+    paid = await _prepare_payment(world, "/api/v1/pos/payment")
+    answer = await world.client.post(
+        paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth
+    )
+    body = {
+        "original_transaction_id": answer.json()["transaction_id"],
+        "amount": "10",
+        "reason": "returned",
+    }
+    account = await world.get_account_id(paid.auth)
+    other = await world.create_subscriber()
+    return MoneyCase(
+        path,
+        body,
+        paid.auth,
+        changed_fields={"reason": "another"},
+        declined_fields={},
+        before_decline=lambda: _post_as_admin(
+            world,
+            "/api/v1/wallet/transfer",
+            from_account_id=account,
+            to_account_id=other["account_id"],
+            amount="99",
+        ),
+    )
+
+
+@register_case("/api/v1/pos/refund")
+async def prepare_pos_refund(world: Harness) -> MoneyCase:
+    return await _prepare_refund(world, "/api/v1/pos/refund")
+
+
+@register_case("/api/v1/payment/refund")
+async def prepare_in_app_refund(world: Harness) -> MoneyCase:
+    return await _prepare_refund(world, "/api/v1/payment/refund")
+
+
+@register_case("/payment/refund")
+async def prepare_in_app_refund_alias(world: Harness) -> MoneyCase:
+    return await _prepare_refund(world, "/payment/refund")
+
+
+@register_case("/api/v1/processors/{id}/transfer")
+async def prepare_processor_transfer(world: Harness) -> MoneyCase:
+    paid = await _prepare_payment(world, "/api/v1/pos/payment")
+    await world.client.post(paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth)
+    subscriber = await world.create_subscriber()
+    return MoneyCase(
+        f"/api/v1/processors/{await world.get_processor_id(paid.auth)}/transfer",
+        {"subscriber_id": subscriber["id"], "amount": "10"},
+        await world.create_admin("F"),
+        changed_fields={"description": "payout"},
+        declined_fields={"amount": "5000"},
+    )
+
+
+@register_case("/api/v1/admin/partners/{id}/fund")
+async def prepare_fund_partner(world: Harness) -> MoneyCase:
+    partner = (await _post_as_admin(world, "/api/v1/admin/partners", name="Remit"))["partner"]["id"]
+    path = f"/api/v1/admin/partners/{partner}"
+    return MoneyCase(
+        f"{path}/fund",
+        {"amount": "100"},
+        await world.create_admin("F"),
+        changed_fields={"amount": "101"},
+        declined_fields={},
+        before_decline=lambda: _post_as_admin(world, f"{path}/suspend", reason="audit"),
+    )
+
+
+#: Each once: `/payment` is the same path as `/api/v1/payment`.
+ROUTES = sorted(name for name in CASES if name.startswith("POST /api/v1/"))
+
+
+async def send_case(
+    world: Harness,
+    case: MoneyCase,
+    name: str,
+    *,
+    client: httpx2.AsyncClient | None = None,
+    **fields: Any,
+) -> httpx2.Response:
+    """Under that name, with other fields if any are given, to another process if one is."""
+    return await (client or world.client).post(
+        case.path, json=case.body | {"request_id": name} | fields, auth=case.auth
+    )
+
+
+async def count_entries(world: Harness) -> int:
+    count: int = await world.services.database.fetchval("SELECT count(*) FROM entries")
+    return count
+
+
+async def count_transactions(world: Harness, name: str) -> int:
+    count: int = await world.services.database.fetchval(
+        "SELECT count(*) FROM transactions WHERE request_id = $1", name
+    )
+    return count

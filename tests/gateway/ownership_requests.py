@@ -1,0 +1,473 @@
+"""For every operation that looks at whose a thing is: how one asks for somebody else's."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from agents.builders import AGENT_PIN, create_agent, create_sub_agent
+from gateway.access_fixtures import AccessFixtures, create_terminal_key
+from harness import PIN, Harness, HmacAuth
+from partners.builders import create_partner as new_partner
+from partners.builders import get_auth
+from tapgate import ids
+
+V1 = "/api/v1"
+OTHER_PIN = "5182"
+NEW_PIN = "6273"
+IMAGE_DATA_URI = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptV"
+    "AAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+PERIOD = {"from_date": "2026-01-01", "to_date": "2026-01-31"}
+
+_sequence = iter(range(1, 10**6))
+
+
+class OwnershipRequest(NamedTuple):
+    method: str
+    path: str
+    body: Any = None
+
+
+class SubscriberFixture:
+    """A subscriber with all that one can have."""
+
+    def __init__(self, record: dict[str, Any], pin: str) -> None:
+        self.record = record
+        self.id: str = record["id"]
+        self.account_id: str = record["account_id"]
+        self.phone: str = record["phone_number"]
+        self.pin = pin
+        self.card = self.blocked_card = self.transaction_id = self.document_id = ""
+
+
+class OwnershipFixtures:
+    """Two of everybody: what belongs to one is tried by the other."""
+
+    def __init__(self, house: AccessFixtures) -> None:
+        self.access_fixtures = house
+        self.harness: Harness = house.harness
+        self.client = house.client
+        self.processor = self.other_processor = HmacAuth("", "")
+        self.processor_id = self.other_processor_id = self.other_terminal = self.other_key = ""
+        self.partner_record: dict[str, Any] = {}
+        self.other_partner_record: dict[str, Any] = {}
+        self.agents: list[dict[str, Any]] = []
+        self.sub_agents: list[dict[str, Any]] = []
+        self.webhook_endpoints: list[str] = []
+        self.delivery = ""
+        self.subscriber = self.other_subscriber = SubscriberFixture.__new__(SubscriberFixture)
+
+    async def create_all(self) -> None:
+        world = self.harness
+        await world.disable_compliance_rules()
+        self.processor, self.other_processor = (
+            await world.create_processor(),
+            await world.create_processor(),
+        )
+        self.processor_id = await world.get_processor_id(self.processor)
+        self.other_processor_id = await world.get_processor_id(self.other_processor)
+        self.other_key = (await create_terminal_key(world, self.other_processor)).id
+        admin = await world.create_admin()
+        url = f"{V1}/processors/{self.other_processor_id}/terminals"
+        (terminal,) = (await self.client.get(url, auth=admin)).json()["data"]
+        self.other_terminal = terminal["id"]
+        self.partner_record = await new_partner(world, balance="5000")
+        self.other_partner_record = await new_partner(world, balance="5000")
+        self.agents = [await create_agent(world, balance="1000") for _ in range(2)]
+        self.sub_agents = [await create_sub_agent(world, agent) for agent in self.agents]
+        for _ in range(2):
+            hook = {"url": "http://127.0.0.1:9/", "events": ["card.blocked"]}
+            made = await self.client.post(f"{V1}/admin/webhook-endpoints", json=hook, auth=admin)
+            self.webhook_endpoints.append(made.json()["id"])
+        self.subscriber = await self.create_subscriber()
+        self.other_subscriber = await self.create_subscriber(pin=OTHER_PIN)
+        url = f"{V1}/admin/webhook-endpoints/{self.webhook_endpoints[1]}/deliveries"
+        self.delivery = (await self.client.get(url, auth=admin)).json()["data"][0]["id"]
+
+    @property
+    def partner_auth(self) -> HmacAuth:
+        return get_auth(self.partner_record)
+
+    async def create_subscriber(
+        self, *, restricted: bool = False, pin: str = PIN
+    ) -> SubscriberFixture:
+        world = self.harness
+        found = SubscriberFixture(await world.create_subscriber(balance="1000", pin=pin), pin)
+        found.card = await world.create_card(found.id)
+        found.blocked_card = await world.create_card(found.id)
+        paid = await self.client.post(
+            f"{V1}/pos/payment",
+            json={"request_id": new_request_id(), "card_serial": found.card, "amount": "10"},
+            auth=self.processor,
+        )
+        found.transaction_id = paid.json()["transaction_id"]
+        body = {"document_type": "selfie", "image": IMAGE_DATA_URI}
+        url = f"{V1}/subscribers/{found.id}"
+        sent = await self.client.post(
+            f"{url}/kyc-documents", json=body, auth=world.get_service_auth()
+        )
+        found.document_id = sent.json()["document_id"]
+        for_now = {"reason": "customer_request"}
+        blocked = await self.client.post(
+            f"{V1}/cards/{found.blocked_card}/block", json=for_now, auth=world.get_service_auth()
+        )
+        assert blocked.status_code == 200, blocked.text
+        if restricted:
+            admin = await world.create_admin("C")
+            done = await self.client.put(url, json={"restricted": True}, auth=admin)
+            assert done.status_code == 200, done.text
+        return found
+
+    async def create_unassigned_card(self) -> str:
+        """Nobody's yet."""
+        services, serial = self.harness.services, f"FREE-{next(_sequence)}"
+        await services.database.execute(
+            """INSERT INTO cards (id, serial, status, created_at, updated_at)
+               VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
+            services.new_id(),
+            serial,
+        )
+        return serial
+
+
+def new_request_id() -> str:
+    return f"stranger-{next(_sequence)}"
+
+
+def build_missing_id(prefix: str) -> str:
+    """An identifier of the right form that nobody ever had."""
+    return ids.encode(prefix, 2**60)
+
+
+# How one asks about a subscriber. A list leaves out, all others refuse.
+BuildSubscriberRequest = Callable[[OwnershipFixtures, SubscriberFixture, str], OwnershipRequest]
+LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
+    f"GET {V1}/subscribers": lambda t, p: [
+        f"{V1}/subscribers",
+        f"{V1}/subscribers?phone_number=%2B{p.phone[1:]}",
+        f"{V1}/subscribers?search={p.phone[-6:]}",
+    ],
+    f"GET {V1}/cards": lambda t, p: [
+        f"{V1}/cards",
+        f"{V1}/cards?subscriber_id={p.id}",
+        f"{V1}/cards?search={p.card}",
+    ],
+}
+
+# Lists of transactions have those of a restricted subscriber for admins, masked.
+MASKED_LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
+    f"GET {V1}/transactions": lambda t, p: [
+        f"{V1}/transactions",
+        f"{V1}/transactions?user_id={t.processor_id}",
+    ],
+    f"GET {V1}/transactions/export": lambda t, p: [
+        f"{V1}/transactions/export",
+        f"{V1}/transactions/export?user_id={t.processor_id}",
+    ],
+    f"GET {V1}/processors/{{id}}/transactions": lambda t, p: [
+        f"{V1}/processors/{t.processor_id}/transactions"
+    ],
+}
+
+SUBSCRIBER_PATH = f"{V1}/subscribers/{{id}}"
+
+
+def _about_subscriber(method: str, path: str, body: Any = None) -> BuildSubscriberRequest:
+    return lambda t, p, card: OwnershipRequest(method, f"{V1}/subscribers/{p.id}{path}", body)
+
+
+def _post_about_subscriber(
+    path: str, body: Callable[[OwnershipFixtures, SubscriberFixture, str], Any]
+) -> BuildSubscriberRequest:
+    return lambda t, p, card: OwnershipRequest("POST", f"{V1}{path}", body(t, p, card))
+
+
+def _about_transaction(part: str) -> BuildSubscriberRequest:
+    return lambda t, p, card: OwnershipRequest("GET", f"{V1}/transactions/{p.transaction_id}{part}")
+
+
+RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
+    f"GET {SUBSCRIBER_PATH}": _about_subscriber("GET", ""),
+    f"GET {SUBSCRIBER_PATH}/limits": _about_subscriber("GET", "/limits"),
+    f"PUT {SUBSCRIBER_PATH}": _about_subscriber("PUT", "", {"first_name": "Eve"}),
+    f"POST {SUBSCRIBER_PATH}/unblock": _about_subscriber("POST", "/unblock", {}),
+    f"POST {SUBSCRIBER_PATH}/close": _about_subscriber("POST", "/close", {"reason": "asked"}),
+    f"POST {SUBSCRIBER_PATH}/verify-pin": _about_subscriber("POST", "/verify-pin", {"pin": PIN}),
+    f"POST {SUBSCRIBER_PATH}/change-pin": _about_subscriber(
+        "POST", "/change-pin", {"old_pin": PIN, "new_pin": NEW_PIN}
+    ),
+    f"POST {SUBSCRIBER_PATH}/reset-pin": _about_subscriber("POST", "/reset-pin"),
+    f"POST {SUBSCRIBER_PATH}/reset-pin/confirm": _about_subscriber(
+        "POST", "/reset-pin/confirm", {"otp": "000000", "new_pin": NEW_PIN}
+    ),
+    f"POST {SUBSCRIBER_PATH}/kyc-documents": _about_subscriber(
+        "POST", "/kyc-documents", {"document_type": "id_front", "image": IMAGE_DATA_URI}
+    ),
+    f"GET {SUBSCRIBER_PATH}/kyc-documents": _about_subscriber("GET", "/kyc-documents"),
+    f"GET {SUBSCRIBER_PATH}/kyc-documents/{{document_id}}": lambda t, p, card: OwnershipRequest(
+        "GET", f"{V1}/subscribers/{p.id}/kyc-documents/{p.document_id}"
+    ),
+    f"POST {V1}/cards/link": _post_about_subscriber(
+        "/cards/link",
+        lambda t, p, card: {"subscriber_id": p.id, "card_serial": card, "pin": PIN},
+    ),
+    f"POST {V1}/cards/child": _post_about_subscriber(
+        "/cards/child",
+        lambda t, p, card: {
+            "parent_subscriber_id": p.id,
+            "card_serial": card,
+            "parent_pin": PIN,
+            "child_pin": NEW_PIN,
+            "daily_limit": "5",
+            "child_name": "Sia",
+        },
+    ),
+    f"GET {V1}/cards/{{serial}}": lambda t, p, card: OwnershipRequest(
+        "GET", f"{V1}/cards/{p.card}"
+    ),
+    f"POST {V1}/cards/{{serial}}/unblock": lambda t, p, card: OwnershipRequest(
+        "POST", f"{V1}/cards/{p.blocked_card}/unblock", {}
+    ),
+    f"POST {V1}/wallet/transfer": _post_about_subscriber(
+        "/wallet/transfer",
+        lambda t, p, card: {
+            "from_account_id": t.subscriber.account_id,
+            "to_account_id": p.account_id,
+            "amount": "1",
+            "pin": PIN,
+        },
+    ),
+    f"POST {V1}/processors/{{id}}/transfer": lambda t, p, card: OwnershipRequest(
+        "POST",
+        f"{V1}/processors/{t.processor_id}/transfer",
+        {"subscriber_id": p.id, "amount": "1"},
+    ),
+    f"POST {V1}/wallet/fund-from-partner": _post_about_subscriber(
+        "/wallet/fund-from-partner",
+        lambda t, p, card: {
+            "partner_id": t.partner_record["partner"]["id"],
+            "card_serial": p.card,
+            "partner_reference": new_request_id(),
+            "amount": "1",
+        },
+    ),
+    f"POST {V1}/agents/cashin": _post_about_subscriber(
+        "/agents/cashin",
+        lambda t, p, card: {
+            "agent_id": t.agents[1]["id"],
+            "subscriber_id": p.id,
+            "amount": "1",
+            "agent_pin": AGENT_PIN,
+        },
+    ),
+    f"POST {V1}/wallet/quote": _post_about_subscriber(
+        "/wallet/quote",
+        lambda t, p, card: {"type": "transfer_p2p", "amount": "1", "sender_id": p.id},
+    ),
+    f"GET {V1}/balance/{{user_id}}": lambda t, p, card: OwnershipRequest(
+        "GET", f"{V1}/balance/{p.id}"
+    ),
+    f"POST {V1}/wallet/account-statement": _post_about_subscriber(
+        "/wallet/account-statement", lambda t, p, card: {"subscriber_id": p.id, **PERIOD}
+    ),
+    f"POST {V1}/compliance/check": _post_about_subscriber(
+        "/compliance/check",
+        lambda t, p, card: {
+            "subscriber_id": p.id,
+            "amount": "1",
+            "transaction_type": "transfer_p2p",
+        },
+    ),
+}
+
+# Closed to API keys, masked for admins.
+MASKED_REQUESTS: dict[str, BuildSubscriberRequest] = {
+    f"GET {V1}/transactions/{{id}}{part}": _about_transaction(part)
+    for part in ("", "/entries", "/chain")
+}
+
+# How one asks in the name of somebody whose PIN one does not know.
+PIN_REQUESTS: dict[
+    str, Callable[[OwnershipFixtures, SubscriberFixture, str, str], OwnershipRequest]
+] = {
+    f"POST {SUBSCRIBER_PATH}/verify-pin": lambda t, p, card, pin: OwnershipRequest(
+        "POST", f"{V1}/subscribers/{p.id}/verify-pin", {"pin": pin}
+    ),
+    f"POST {SUBSCRIBER_PATH}/change-pin": lambda t, p, card, pin: OwnershipRequest(
+        "POST", f"{V1}/subscribers/{p.id}/change-pin", {"old_pin": pin, "new_pin": NEW_PIN}
+    ),
+    f"POST {V1}/cards/link": lambda t, p, card, pin: OwnershipRequest(
+        "POST", f"{V1}/cards/link", {"subscriber_id": p.id, "card_serial": card, "pin": pin}
+    ),
+    f"POST {V1}/cards/child": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/cards/child",
+        {
+            "parent_subscriber_id": p.id,
+            "card_serial": card,
+            "parent_pin": pin,
+            "child_pin": NEW_PIN,
+            "daily_limit": "5",
+            "child_name": "Sia",
+        },
+    ),
+    f"POST {V1}/wallet/transfer-p2p": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/wallet/transfer-p2p",
+        {
+            "sender_id": p.id,
+            "recipient_card_serial": t.other_subscriber.card,
+            "amount": "1",
+            "pin": pin,
+        },
+    ),
+    f"POST {V1}/wallet/transfer": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/wallet/transfer",
+        {
+            "from_account_id": p.account_id,
+            "to_account_id": t.other_subscriber.account_id,
+            "amount": "1",
+            "pin": pin,
+        },
+    ),
+    f"POST {V1}/pos/payment": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/pos/payment",
+        {"request_id": new_request_id(), "card_serial": p.card, "amount": "1", "pin": pin},
+    ),
+    f"POST {V1}/pos/verify-card": lambda t, p, card, pin: OwnershipRequest(
+        "POST", f"{V1}/pos/verify-card", {"card_serial": p.card, "pin": pin}
+    ),
+    f"POST {V1}/wallet/account-statement": lambda t, p, card, pin: OwnershipRequest(
+        "POST", f"{V1}/wallet/account-statement", {"subscriber_id": p.id, "pin": pin, **PERIOD}
+    ),
+    f"POST {V1}/agents/{{id}}/change-pin": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/agents/{t.agents[0]['id']}/change-pin",
+        {"old_pin": pin, "new_pin": NEW_PIN},
+    ),
+    f"POST {V1}/agents/cashin": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/agents/cashin",
+        {"agent_id": t.agents[1]["id"], "subscriber_id": p.id, "amount": "1", "agent_pin": pin},
+    ),
+    f"POST {V1}/agents/cashout": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/agents/cashout",
+        {
+            "agent_id": t.agents[1]["id"],
+            "subscriber_id": p.id,
+            "amount": "1",
+            "agent_pin": AGENT_PIN,
+            "pin": pin,
+        },
+    ),
+    f"POST {V1}/agents/transfer": lambda t, p, card, pin: OwnershipRequest(
+        "POST",
+        f"{V1}/agents/transfer",
+        {
+            "from_agent_id": t.agents[1]["id"],
+            "to_agent_id": t.sub_agents[1]["id"],
+            "amount": "1",
+            "pin": pin,
+        },
+    ),
+}
+
+# One's own path with another's thing in it, and the same with one that does not exist.
+BuildRequestPair = Callable[[OwnershipFixtures], tuple[OwnershipRequest, OwnershipRequest]]
+
+
+def _build_pair(
+    make: Callable[[OwnershipFixtures, str], OwnershipRequest],
+    foreign: Callable[[OwnershipFixtures], str],
+    prefix: str,
+) -> BuildRequestPair:
+    return lambda t: (make(t, foreign(t)), make(t, build_missing_id(prefix)))
+
+
+def _build_terminal_pair(verb: str) -> BuildRequestPair:
+    return _build_pair(
+        lambda t, it: OwnershipRequest(
+            "POST", f"{V1}/processors/{t.processor_id}/terminals/{it}/{verb}", {}
+        ),
+        lambda t: t.other_terminal,
+        ids.TERMINAL,
+    )
+
+
+NESTED_REQUESTS: dict[str, BuildRequestPair] = {
+    f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/block": _build_terminal_pair("block"),
+    f"POST {V1}/processors/{{id}}/terminals/{{terminal_id}}/unblock": _build_terminal_pair(
+        "unblock"
+    ),
+    f"POST {V1}/processors/{{id}}/keys": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "POST", f"{V1}/processors/{t.processor_id}/keys", {"terminal_id": it}
+        ),
+        lambda t: t.other_terminal,
+        ids.TERMINAL,
+    ),
+    f"DELETE {V1}/processors/{{id}}/keys/{{api_key_id}}": _build_pair(
+        lambda t, it: OwnershipRequest("DELETE", f"{V1}/processors/{t.processor_id}/keys/{it}"),
+        lambda t: t.other_key,
+        ids.KEY,
+    ),
+    f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "DELETE", f"{V1}/admin/partners/{t.partner_record['partner']['id']}/keys/{it}"
+        ),
+        lambda t: t.other_partner_record["api_key_id"],
+        ids.KEY,
+    ),
+    f"GET {SUBSCRIBER_PATH}/kyc-documents/{{document_id}}": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "GET", f"{V1}/subscribers/{t.subscriber.id}/kyc-documents/{it}"
+        ),
+        lambda t: t.other_subscriber.document_id,
+        ids.DOCUMENT,
+    ),
+    f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "POST",
+            f"{V1}/admin/webhook-endpoints/{t.webhook_endpoints[0]}/deliveries/{it}/redeliver",
+        ),
+        lambda t: t.delivery,
+        ids.DELIVERY,
+    ),
+}
+
+
+def _build_refund_pair(path: str) -> BuildRequestPair:
+    """By the other shop, to which nothing of this was paid."""
+    return _build_pair(
+        lambda t, it: OwnershipRequest(
+            "POST",
+            path,
+            {"request_id": new_request_id(), "original_transaction_id": it, "reason": "returned"},
+        ),
+        lambda t: t.subscriber.transaction_id,
+        ids.TRANSACTION,
+    )
+
+
+PROCESSOR_REQUESTS: dict[str, BuildRequestPair] = {
+    f"POST {V1}/pos/refund": _build_refund_pair(f"{V1}/pos/refund"),
+    f"POST {V1}/payment/refund": _build_refund_pair(f"{V1}/payment/refund"),
+    "POST /payment/refund": _build_refund_pair("/payment/refund"),
+    f"POST {V1}/pos/payment": _build_pair(
+        lambda t, it: OwnershipRequest(
+            "POST",
+            f"{V1}/pos/payment",
+            {
+                "request_id": new_request_id(),
+                "card_serial": t.subscriber.card,
+                "amount": "1",
+                "terminal_id": it,
+            },
+        ),
+        lambda t: t.other_terminal,
+        ids.TERMINAL,
+    ),
+}

@@ -1,0 +1,127 @@
+"""A whole gateway in processes of its own, as an operator runs it."""
+
+import asyncio
+import atexit
+import contextlib
+import os
+import secrets
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
+import psutil
+
+TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
+ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
+
+
+#: What is held here nobody else is given, neither in this process nor in another one that tests:
+#: nobody uses UDP.
+_reserved_ports: list[socket.socket] = []
+
+
+def free_port() -> int:
+    """Below those that the system gives to connections, one of which may be in use a moment later;
+    and given to nobody else while this process runs."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            mark.bind(("127.0.0.1", port))
+            with socket.create_server(("127.0.0.1", port)):
+                _reserved_ports.append(mark)
+                return port
+        except OSError:
+            mark.close()
+
+
+@atexit.register
+def _release_ports() -> None:
+    for mark in _reserved_ports:
+        mark.close()
+
+
+def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
+    """The processes that answer requests there, not their supervisor; nor those of another gateway
+    that was started from here too."""
+    port = str(httpx2.URL(address).port)
+    return [one for one in psutil.Process().children(recursive=True) if _is_worker_of(port, one)]
+
+
+def _is_worker_of(port: str, process: psutil.Process) -> bool:
+    try:
+        if "tapgate.gateway" not in process.cmdline():
+            return False
+        return process.environ().get("TAPGATE_PORT") == port
+    except psutil.Error:
+        return False  # it has ended meanwhile
+
+
+class RunningGateway(NamedTuple):
+    address: str
+    #: What it says after it has said that it listens.
+    stdout: asyncio.StreamReader
+
+
+@contextlib.asynccontextmanager
+async def run_gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]:
+    """Its address. Told to stop in the end, and must stop by itself."""
+    async with start_tapgate(folder, url, workers=workers, demo="off") as running:
+        yield running.address
+
+
+@contextlib.asynccontextmanager
+async def run_gateway_and_messenger(folder: Path, url: str) -> AsyncIterator[tuple[str, str]]:
+    """The addresses of a gateway and a messenger."""
+    messenger = free_port()
+    async with start_tapgate(
+        folder, url, workers=1, demo="off", command="up", messenger_port=messenger
+    ) as running:
+        while not (await running.stdout.readline()).startswith(b"The messenger listens"):
+            pass
+        yield running.address, f"http://127.0.0.1:{messenger}"
+
+
+@contextlib.asynccontextmanager
+async def start_tapgate(
+    folder: Path,
+    url: str,
+    *,
+    workers: int,
+    demo: str,
+    command: str = "serve",
+    messenger_port: int | None = None,
+) -> AsyncIterator[RunningGateway]:
+    port = free_port()
+    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            TAPGATE_EXECUTABLE,
+            command,
+            env=kept
+            | {
+                "TAPGATE_DATA_DIR": str(folder / "gateway"),
+                "TAPGATE_DATABASE_URL": url,
+                "TAPGATE_PORT": str(port),
+                "TAPGATE_MESSENGER_PORT": str(messenger_port or free_port()),
+                "TAPGATE_WORKERS": str(workers),
+                "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
+                "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
+                "TAPGATE_RATE_LIMIT": "100000",
+                "TAPGATE_RATE_BURST": "100000",
+                "TAPGATE_DEMO": demo,
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        assert process.stdout is not None
+        while not (line := await process.stdout.readline()).startswith(b"The gateway listens"):
+            assert line, (folder / "log").read_text()
+        yield RunningGateway(f"http://127.0.0.1:{port}", process.stdout)
+    finally:
+        process.terminate()
+        assert await process.wait() == 0

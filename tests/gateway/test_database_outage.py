@@ -1,0 +1,153 @@
+"""PostgreSQL goes away under load: 503 soon, no hang, and everything works again by itself."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from gateway.processes import ADMIN, list_workers, run_gateway
+from tapgate.store.embedded import EmbeddedPostgres
+
+#: For an answer that is promised within five: a hang, however busy the machine is.
+TIMEOUT_SECONDS = 30.0
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(folder / "postgres")
+    server.start()
+    yield server
+    server.stop()
+
+
+def stop_server(server: EmbeddedPostgres) -> Callable[[], object]:
+    server.stop()
+    return server.start
+
+
+def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
+    """It is there and takes connections, but does nothing: the worst kind of outage."""
+    pid = int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
+    postmaster = psutil.Process(pid)
+    postmaster.suspend()  # first, so that it starts no more of them
+    frozen = [postmaster, *postmaster.children()]
+    for process in frozen:
+        with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
+            process.suspend()
+
+    def thaw() -> None:
+        for process in frozen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    return thaw
+
+
+@pytest.mark.parametrize("take_away", [stop_server, freeze_server])
+async def test_postgres_stopped_under_load(
+    folder: Path, server: EmbeddedPostgres, take_away: Callable[..., Callable[[], object]]
+) -> None:
+    async with (
+        run_gateway(folder, server.url, workers=2) as address,
+        httpx2.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS) as client,
+    ):
+        login = await client.post("/api/v1/admin/login", json=ADMIN)
+        client.headers["Authorization"] = f"Bearer {login.json()['token']}"
+        async with run_load(client) as statuses:
+            await wait_until(lambda: statuses[201] > 50)
+            bring_back = take_away(server)
+            try:
+                statuses.clear()
+                await wait_until(lambda: statuses[503] >= 20)
+                assert (await client.get("/health")).json()["healthy"] is False
+            finally:
+                bring_back()
+            statuses.clear()
+            await wait_until(lambda: statuses[201] > 50)
+        assert set(statuses) <= {201, 503}
+        async with asyncio.timeout(60):  # the other process may have noticed a moment later
+            while (await client.get("/health")).json()["healthy"] is not True:
+                await asyncio.sleep(0.05)
+
+
+@contextlib.asynccontextmanager
+async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
+    """Twenty clients register subscribers all the time; how often each status was answered."""
+    statuses: Counter[int] = Counter()
+    numbers = iter(range(10_000_000))
+
+    async def register() -> None:
+        while True:
+            body = {
+                "phone_number": f"+2327{next(numbers):07d}",
+                "first_name": "Aminata",
+                "last_name": "Kamara",
+                "pin": "4071",
+            }
+            answer = await client.post("/api/v1/subscribers", json=body)
+            # Lost while committing, it may have happened: asked again, it is there already.
+            statuses[201 if answer.status_code == 409 else answer.status_code] += 1
+            if answer.status_code == 503:
+                assert answer.json()["code"] == "SERVICE_UNAVAILABLE"
+                assert answer.headers["Retry-After"]
+                await asyncio.sleep(0.05)
+
+    tasks = [asyncio.create_task(register()) for _ in range(20)]
+    try:
+        yield statuses
+        for task in tasks:
+            assert not task.done(), task.exception()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+async def test_a_killed_worker_is_replaced_and_nothing_acknowledged_is_lost(
+    folder: Path, database_url: str
+) -> None:
+    async with (
+        run_gateway(folder, database_url, workers=2) as address,
+        httpx2.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS) as client,
+    ):
+        login = await client.post("/api/v1/admin/login", json=ADMIN)
+        client.headers["Authorization"] = f"Bearer {login.json()['token']}"
+        acknowledged: list[str] = []
+
+        async def register(number: int) -> None:
+            body = {
+                "phone_number": f"+2327{number:07d}",
+                "first_name": "Aminata",
+                "last_name": "Kamara",
+                "pin": "4071",
+            }
+            while True:
+                with contextlib.suppress(httpx2.TransportError):
+                    answer = await client.post("/api/v1/subscribers", json=body)
+                    if answer.status_code in (201, 409):
+                        acknowledged.append(body["phone_number"])
+                        return
+                await asyncio.sleep(0.1)
+
+        tasks = [asyncio.create_task(register(number)) for number in range(200)]
+        await wait_until(lambda: len(acknowledged) > 20)
+        list_workers(address)[0].kill()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*tasks)
+        assert len(acknowledged) == 200
+        listed = await client.get("/api/v1/subscribers?limit=1&search=Aminata")
+        assert listed.status_code == 200
+        for phone in acknowledged:
+            page = await client.get("/api/v1/subscribers", params={"phone_number": phone})
+            assert len(page.json()["data"]) == 1

@@ -1,0 +1,149 @@
+"""Expensive reads have slots of their own: they never take what other requests need."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import BearerAuth, Harness
+from tapgate.edge.services import Services, create_heavy_read_limit
+from tapgate.gateway import ENDPOINT_GROUPS
+from tapgate.service.fair_limit import FairLimit
+from tapgate.wallets.statements import queries
+
+STATEMENT_URL = "/api/v1/wallet/account-statement"
+
+
+class BlockingBooks:
+    """Reads statements' books when the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.running = self.max_running = 0
+        self.resume = asyncio.Event()
+        self._read = queries.load_activity
+        monkeypatch.setattr(queries, "load_activity", self.read)
+
+    async def read(self, *arguments: Any) -> queries.WalletActivity:
+        self.running += 1
+        self.max_running = max(self.max_running, self.running)
+        await self.resume.wait()
+        self.running -= 1
+        return await self._read(*arguments)
+
+    async def wait_for_running(self, count: int) -> None:
+        async with asyncio.timeout(30):
+            while self.running < count:
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def books(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[BlockingBooks]:
+    made = BlockingBooks(monkeypatch)
+    yield made
+    made.resume.set()
+
+
+async def test_one_caller_gets_a_share_of_the_slots_and_others_get_theirs(
+    client: httpx2.AsyncClient, world: Harness, books: BlockingBooks
+) -> None:
+    subscriber = await world.create_subscriber()
+    body = {
+        "subscriber_id": subscriber["id"],
+        "from_date": "2026-01-01",
+        "to_date": "2026-01-31",
+    }
+
+    def ask(caller: BearerAuth) -> asyncio.Task[httpx2.Response]:
+        return asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
+
+    greedy, other = await world.create_api_key("payments:read"), await world.create_admin("F")
+    flood = [ask(greedy) for _ in range(30)]
+    await books.wait_for_running(2)
+    one_more = ask(other)
+    await books.wait_for_running(3)
+    # Two run, eight wait, the rest is refused immediately.
+    async with asyncio.timeout(30):
+        while sum(task.done() for task in flood) < 20:
+            await asyncio.sleep(0.01)
+    listed = await asyncio.gather(
+        *(client.get("/api/v1/subscribers", auth=other) for _ in range(20))
+    )
+    assert {answer.status_code for answer in listed} == {200}
+    books.resume.set()
+    assert (await one_more).status_code == 200
+    answers = [await task for task in flood]
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert len(refused) >= 20
+    assert all(
+        (answer.status_code, answer.headers["retry-after"]) == (503, "1") for answer in refused
+    )
+    assert books.max_running == 3
+
+
+async def test_many_callers_together_never_get_more_than_the_slots(
+    client: httpx2.AsyncClient, world: Harness, services: Services, books: BlockingBooks
+) -> None:
+    services.heavy_read_limit = FairLimit(
+        "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
+    )
+    subscriber = await world.create_subscriber()
+    body = {"subscriber_id": subscriber["id"], "from_date": "2026-01-01", "to_date": "2026-01-31"}
+    callers = [await world.create_api_key("payments:read") for _ in range(10)]
+    asked = [
+        asyncio.create_task(client.post(STATEMENT_URL, json=body, auth=caller))
+        for caller in callers
+    ]
+    await books.wait_for_running(4)
+    # The others waited for their turn in vain.
+    async with asyncio.timeout(30):
+        while sum(task.done() for task in asked) < 6:
+            await asyncio.sleep(0.01)
+    books.resume.set()
+    statuses = sorted([(await task).status_code for task in asked])
+    assert (statuses, books.max_running) == ([200] * 4 + [503] * 6, 4)
+
+
+def test_the_expensive_reads_are_declared() -> None:
+    declared = {
+        endpoint.name: endpoint.heavy
+        for noun in ENDPOINT_GROUPS
+        for endpoint in noun
+        if endpoint.heavy
+    }
+    assert declared == {
+        "GET /api/v1/subscribers": "search",
+        "GET /api/v1/cards": "search",
+        "GET /api/v1/agents": "search",
+        "GET /api/v1/processors": "search",
+        "GET /api/v1/admin/partners": "search",
+        "POST /api/v1/wallet/account-statement": True,
+        "GET /api/v1/statements/{token}": True,
+        "GET /api/v1/transactions/export": True,
+        "GET /api/v1/audit/logs": True,
+    }
+    searches = [
+        endpoint.name
+        for noun in ENDPOINT_GROUPS
+        for endpoint in noun
+        if endpoint.query_type and "search" in endpoint.query_type.__struct_fields__
+    ]
+    assert set(searches) == {name for name, heavy in declared.items() if heavy == "search"}
+
+
+async def test_a_list_without_search_needs_no_slot(
+    client: httpx2.AsyncClient, world: Harness, services: Services
+) -> None:
+    services.heavy_read_limit = FairLimit(
+        "busy", slots=0, slots_per_group=1, queue=0, queue_per_group=0, timeout=1
+    )
+    support = await world.create_admin("S")
+    url = "/api/v1/subscribers"
+    assert (await client.get(url, auth=support)).status_code == 200
+    answer = await client.get(url, params={"search": "kamara"}, auth=support)
+    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    services.heavy_read_limit = create_heavy_read_limit()
+    assert (await client.get(url, params={"search": "kamara"}, auth=support)).status_code == 200

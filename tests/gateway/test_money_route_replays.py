@@ -1,0 +1,105 @@
+"""Every route that moves money, repeated: the same answer, and the money moves once."""
+
+import asyncio
+
+import pytest
+
+from gateway.money_requests import CASES, count_entries, count_transactions, send_case
+from harness import Harness
+from tapgate.gateway import ENDPOINT_GROUPS
+
+MONEY_ROUTES = {f"{e.method} {e.path}" for noun in ENDPOINT_GROUPS for e in noun if e.moves_money}
+
+#: A partner's reference does what a request id does elsewhere; see the tests of partners.
+ROUTES_KEYED_BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}
+
+
+def test_no_route_is_forgotten() -> None:
+    assert set(CASES) | ROUTES_KEYED_BY_REFERENCE == MONEY_ROUTES | ROUTES_KEYED_BY_REFERENCE
+
+
+every_route = pytest.mark.parametrize("route", sorted(CASES))
+
+
+@every_route
+async def test_a_repetition_gets_the_first_answer_and_moves_nothing(
+    world: Harness, route: str
+) -> None:
+    case = await CASES[route](world)
+    first = await send_case(world, case, "one")
+    assert first.status_code == 200, first.text
+    assert {"success", "message", "transaction_id", "status"} <= set(first.json())
+    moved = await count_entries(world)
+    again = await send_case(world, case, "one")
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert "Idempotent-Replayed" not in first.headers
+    assert await count_entries(world) == moved
+
+
+@every_route
+async def test_the_same_name_for_another_request_is_refused(world: Harness, route: str) -> None:
+    case = await CASES[route](world)
+    assert (await send_case(world, case, "one")).status_code == 200
+    moved = await count_entries(world)
+    another = case._replace(path=case.changed_path or case.path)
+    other = await send_case(world, another, "one", **case.changed_fields)
+    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+    assert await count_entries(world) == moved
+
+
+@every_route
+async def test_another_currency_is_refused_and_the_own_one_says_nothing_new(
+    world: Harness, route: str
+) -> None:
+    case = await CASES[route](world)
+    moved = await count_entries(world)
+    other = await send_case(world, case, "one", currency="USD")
+    assert (other.status_code, other.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+    assert await count_entries(world) == moved
+    first = await send_case(world, case, "one")
+    again = await send_case(world, case, "one", currency="SLE")
+    assert (again.status_code, again.json()) == (200, first.json())
+
+
+@every_route
+async def test_what_is_missing_is_told_before_what_is_not_acceptable(
+    world: Harness, route: str
+) -> None:
+    case = await CASES[route](world)
+    answer = await world.client.post(
+        case.path,
+        json=case.body | {"request_id": "one", "amount": "1e3", "currency": "USD"},
+        auth=case.auth,
+        headers={"Idempotency-Key": "two"},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+@every_route
+async def test_twins_at_once_move_money_once(world: Harness, route: str) -> None:
+    case = await CASES[route](world)
+    answers = await asyncio.gather(*(send_case(world, case, "one") for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    replays = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
+    assert len(replays) == 9
+    assert await count_transactions(world, "one") == 1
+
+
+@every_route
+async def test_a_decline_is_recorded_once_and_answered_again(world: Harness, route: str) -> None:
+    case = await CASES[route](world)
+    if case.before_decline is not None:
+        await case.before_decline()
+    first = await send_case(world, case, "one", **case.declined_fields)
+    assert first.status_code in (402, 403), first.text
+    moved = await count_entries(world)
+    again = await send_case(world, case, "one", **case.declined_fields)
+    assert (again.status_code, again.json()) == (first.status_code, first.json())
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert await count_entries(world) == moved
+    status = await world.services.database.fetchval(
+        "SELECT status FROM transactions WHERE request_id = 'one'"
+    )
+    assert status == "failed"

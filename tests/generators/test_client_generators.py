@@ -1,0 +1,122 @@
+"""Client generators digest both OpenAPI documents, and a program compiles against their output.
+
+`make generators` installs them into an environment of their own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapgate.cli.manual import build_openapi_document
+from tapgate.messenger.openapi import build_document
+from tapgate.messenger.routes import ROUTES
+
+HERE = Path(__file__).parent
+GENERATORS = Path(sys.prefix) / "generators"
+PYTHON = GENERATORS / "python" / "bin"
+NODE_MODULES = GENERATORS / "node" / "node_modules"
+TIMEOUT_SECONDS = 300
+
+DOCUMENTS = {"gateway": build_openapi_document(), "messenger": json.loads(build_document(ROUTES))}
+
+needs_node = pytest.mark.skipif(
+    not (NODE_MODULES / ".bin" / "openapi-typescript").exists(),
+    reason="openapi-typescript is not installed: run `make generators` (needs npm)",
+)
+needs_python_generator = pytest.mark.skipif(
+    not (PYTHON / "openapi-python-client").exists(),
+    reason="openapi-python-client is not installed: run `make generators`",
+)
+
+
+def run_command(*command: str | Path, folder: Path) -> str:
+    path = f"{PYTHON}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def write_document(service: str, folder: Path) -> Path:
+    file = folder / f"{service}.json"
+    file.write_text(json.dumps(DOCUMENTS[service]))
+    return file
+
+
+def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for item in document["paths"].values() for operation in item.values()]
+
+
+@needs_node
+def test_a_typescript_program_compiles_against_the_generated_types(tmp_path: Path) -> None:
+    binaries = NODE_MODULES / ".bin"
+    (tmp_path / "node_modules").symlink_to(NODE_MODULES)
+    (tmp_path / "program.ts").write_text((HERE / "program.ts").read_text())
+    for service, document in DOCUMENTS.items():
+        file = write_document(service, tmp_path)
+        run_command(binaries / "openapi-typescript", file, "-o", f"{service}.d.ts", folder=tmp_path)
+        types = (tmp_path / f"{service}.d.ts").read_text()
+        for operation in list_operations(document):
+            assert f"    {operation['operationId']}: {{" in types
+    options = ("--strict", "--noEmit", "--target", "es2022", "--module", "esnext")
+    resolution = ("--moduleResolution", "bundler")
+    run_command(binaries / "tsc", *options, *resolution, "program.ts", folder=tmp_path)
+
+
+@needs_python_generator
+@pytest.mark.parametrize("service", DOCUMENTS)
+def test_a_python_client_has_every_operation_and_reads_examples(
+    service: str, tmp_path: Path
+) -> None:
+    file = write_document(service, tmp_path)
+    client = tmp_path / f"{service}_client"
+    said = run_command(
+        "openapi-python-client", "generate", "--path", file, "--output-path", client,
+        "--config", HERE / "openapi-python-client.yaml", "--meta", "none", "--fail-on-warning",
+        folder=tmp_path,
+    )  # fmt: skip
+    assert "warning" not in said.lower()
+    modules = {one.stem for one in client.glob("api/*/*.py")} - {"__init__"}
+    assert modules == {one["operationId"] for one in list_operations(DOCUMENTS[service])}
+    run_command(PYTHON / "python", "-m", "compileall", "-q", client, folder=tmp_path)
+    path, program = PROGRAMS[service]
+    success = DOCUMENTS[service]["paths"][path]["get"]["responses"]["200"]
+    example = json.dumps(success["content"]["application/json"]["example"])
+    run_command(PYTHON / "python", "-c", program, example, folder=tmp_path)
+
+
+#: Programs that read the example of a GET response with the generated client.
+PROGRAMS = {
+    "gateway": (
+        "/api/v1/subscribers/{id}",
+        """
+import json, sys
+from gateway_client.models import SubscriberRecord, SubscriberStatus
+record = SubscriberRecord.from_dict(json.loads(sys.argv[1]))
+assert record.status is SubscriberStatus.ACTIVE
+assert record.created_at.year == 2026 and record.date_of_birth.year == 1990
+assert record.status_reason is None and record.id.startswith("sub_")
+""",
+    ),
+    "messenger": (
+        "/health",
+        """
+import json, sys
+from messenger_client.models import Health, HealthStatus
+assert Health.from_dict(json.loads(sys.argv[1])).status is HealthStatus.OK
+""",
+    ),
+}

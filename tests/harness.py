@@ -1,0 +1,311 @@
+"""Who and what tests over HTTP need: callers of every kind, subscribers, and what they were sent.
+
+Every caller is an `auth` of the client: `await client.get(url, auth=await world.admin("S"))`.
+"""
+
+import itertools
+import time
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import msgspec
+
+from tapgate import ids, money, signing
+from tapgate.clock import format_rfc3339, system_clock
+from tapgate.edge.endpoint import ROLES_BY_LETTER
+from tapgate.edge.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger import rules as ledger_rules
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.commands import Command
+from tapgate.notifications.messages import list_pending
+
+PIN = "4071"
+WRONG_PIN = "9183"
+
+_sequence = itertools.count(1)
+
+
+class BearerAuth(httpx2.Auth):
+    """An API key or an access token."""
+
+    def __init__(self, credential: str, public_id: str) -> None:
+        self._credential = credential
+        self.id = public_id
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        request.headers["Authorization"] = f"Bearer {self._credential}"
+        yield request
+
+
+class ServiceAuth(httpx2.Auth):
+    """An internal service, which signs each request anew."""
+
+    def __init__(self, name: str, secret: str) -> None:
+        self.id = name
+        self._secret = secret.encode()
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        path, _, query = request.url.raw_path.partition(b"?")
+        timestamp = str(int(time.time()))
+        request.headers["X-Service-Name"] = self.id
+        request.headers["X-Service-Timestamp"] = timestamp
+        request.headers["X-Service-Signature"] = signing.sign_service(
+            self._secret, request.method, path.decode(), query, timestamp
+        )
+        yield request
+
+
+class HmacAuth(httpx2.Auth):
+    """A processor's, a terminal's or a partner's key, which signs each request anew."""
+
+    requires_request_body = True
+
+    def __init__(self, key_id: str, secret: str, partner_id: str | None = None) -> None:
+        self.id = key_id
+        self.secret = secret
+        self.partner_id = partner_id
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        path = request.url.raw_path.partition(b"?")[0].decode()
+        timestamp = format_rfc3339(system_clock())
+        request.headers["X-API-Key-ID"] = self.id
+        request.headers["X-Timestamp"] = timestamp
+        request.headers["X-Signature"] = signing.sign(
+            self.secret.encode(), request.method, path, timestamp, request.content
+        )
+        if self.partner_id is not None:
+            request.headers["X-Partner-ID"] = self.partner_id
+        yield request
+
+
+class Harness:
+    def __init__(self, services: Services, client: httpx2.AsyncClient) -> None:
+        self.services = services
+        self.client = client
+
+    async def create_admin(self, role: str = "A") -> BearerAuth:
+        """A new admin, logged in. The role is its letter in the interface."""
+        services, admin_id = self.services, self.services.new_id()
+        async with services.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO admins (id, email, name, role, password_hash, created_at)
+                   VALUES ($1, $2, 'Ada', $3, 'nobody logs in with a password here', $4)""",
+                admin_id,
+                f"ada{next(_sequence)}@example.com",
+                ROLES_BY_LETTER[role],
+                services.clock(),
+            )
+            tokens = await services.authenticator.sessions.start(tx, admin_id)
+        return BearerAuth(tokens.token, ids.encode(ids.ADMIN, admin_id))
+
+    async def create_api_key(self, *scopes: str) -> BearerAuth:
+        admin = await self.create_admin()
+        async with self.services.database.transaction() as tx:
+            record, key = await self.services.authenticator.api_keys.create(
+                tx,
+                name="Shop",
+                scopes=scopes,
+                expires_at=None,
+                created_by=ids.decode(ids.ADMIN, admin.id) or 0,
+            )
+        return BearerAuth(key, ids.encode(ids.KEY, record.id))
+
+    async def create_processor(self) -> HmacAuth:
+        """A new processor, by its key."""
+        processor_id = self.services.new_id()
+        async with self.services.database.transaction() as tx:
+            account_id = await self._create_account(tx, chart.SETTLEMENT, processor_id)
+            await tx.execute(
+                """INSERT INTO processors
+                       (id, account_id, phone_number, email, created_at, updated_at)
+                   VALUES ($1, $2, '+23276000000', 'shop@example.com', now(), now())""",
+                processor_id,
+                account_id,
+            )
+            keys = self.services.authenticator.hmac_keys
+            key = await keys.create_for_processor(tx, processor_id)
+        return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
+
+    async def get_account_id(self, key: HmacAuth) -> str:
+        """The account of the processor or partner that a key belongs to."""
+        account_id = await self.services.database.fetchval(
+            """SELECT account.id FROM hmac_keys key
+               JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
+               WHERE key.id = $1""",
+            ids.decode(ids.KEY, key.id),
+        )
+        return ids.encode(ids.ACCOUNT, account_id)
+
+    async def get_processor_id(self, key: HmacAuth) -> str:
+        processor_id = await self.services.database.fetchval(
+            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
+        )
+        return ids.encode(ids.PROCESSOR, processor_id)
+
+    async def create_second_key(self, key: HmacAuth) -> HmacAuth:
+        """Of the same processor."""
+        async with self.services.database.transaction() as tx:
+            processor_id = await tx.fetchval(
+                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
+            )
+            keys = self.services.authenticator.hmac_keys
+            made = await keys.create_for_processor(tx, processor_id)
+        return HmacAuth(ids.encode(ids.KEY, made.id), made.secret)
+
+    async def create_partner(self) -> HmacAuth:
+        """A new partner, by its key."""
+        partner_id = self.services.new_id()
+        async with self.services.database.transaction() as tx:
+            account_id = await self._create_account(tx, chart.CLEARING, partner_id)
+            await tx.execute(
+                """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+                   VALUES ($1, $2, $3, now())""",
+                partner_id,
+                account_id,
+                self.services.authenticator.webhook_secrets.create(partner_id).sealed,
+            )
+            key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+        partner = ids.encode(ids.PARTNER, partner_id)
+        return HmacAuth(ids.encode(ids.KEY, key.id), key.secret, partner)
+
+    async def _create_account(self, tx: Any, kind: str, owner_id: int) -> int:
+        account_id = self.services.new_id()
+        await open_account(
+            tx,
+            id=account_id,
+            kind=kind,
+            owner_id=owner_id,
+            holder_name="Shop",
+            public_name="Shop",
+            currency=self.services.settings.currency,
+        )
+        return account_id
+
+    def get_service_auth(self, name: str = "messenger") -> ServiceAuth:
+        return ServiceAuth(name, self.services.settings.service_secrets[name])
+
+    def new_phone_number(self) -> str:
+        """A number that nobody has."""
+        return f"+232{76_000_000 + next(_sequence)}"
+
+    async def create_subscriber(self, *, balance: str = "0", **fields: Any) -> dict[str, Any]:
+        """The record of a new subscriber whose PIN is `PIN`."""
+        registration = {
+            "phone_number": self.new_phone_number(),
+            "first_name": "Aminata",
+            "last_name": "Kamara",
+            "pin": PIN,
+            **fields,
+        }
+        answer = await self.client.post(
+            "/api/v1/subscribers", json=registration, auth=self.get_service_auth()
+        )
+        assert answer.status_code == 201, answer.text
+        record: dict[str, Any] = answer.json()["subscriber"]
+        if money.parse(balance, record["currency"], allow_zero=True):
+            await self.deposit(record["id"], balance)
+            record["balance"] = money.format_decimal(
+                money.parse(balance, record["currency"]), record["currency"]
+            )
+        return record
+
+    async def create_restricted_subscriber(self, **fields: Any) -> dict[str, Any]:
+        record = await self.create_subscriber(**fields)
+        answer = await self.client.put(
+            f"/api/v1/subscribers/{record['id']}",
+            json={"restricted": True},
+            auth=await self.create_admin("C"),
+        )
+        assert answer.status_code == 200, answer.text
+        # The full record, which only services still get.
+        answer = await self.client.get(
+            f"/api/v1/subscribers/{record['id']}", auth=self.get_service_auth()
+        )
+        restricted: dict[str, Any] = answer.json()
+        return restricted
+
+    async def create_card(self, subscriber_id: str, **fields: Any) -> str:
+        """The serial of a new card of a subscriber, active unless the fields say otherwise."""
+        number, card_id = next(_sequence), self.services.new_id()
+        holder = ids.decode(ids.SUBSCRIBER, subscriber_id) or 0
+        columns = {
+            "id": card_id,
+            "serial": f"TAP-{number:06d}",
+            "uid": number.to_bytes(7).hex(":").upper().replace("00", "04", 1),
+            "type": "PARENT",
+            "status": "ACTIVE",
+            "subscriber_id": holder,
+            "account_id": await self.services.database.fetchval(
+                "SELECT account_id FROM subscribers WHERE id = $1", holder
+            ),
+            "pin_holder_id": holder,
+            "linked_at": self.services.clock(),
+            "created_at": self.services.clock(),
+            "updated_at": self.services.clock(),
+            **fields,
+        }
+        marks = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
+        await self.services.database.execute(
+            f"INSERT INTO cards ({', '.join(columns)}) VALUES ({marks})", *columns.values()
+        )
+        return str(columns["serial"])
+
+    async def deposit(self, subscriber_id: str, amount: str) -> None:
+        """Cash comes in, through the ledger like everything else."""
+        outcome = await self.services.ledger.submit(
+            Command(
+                type=chart.TRANSFER,
+                channel="admin",
+                payer=commands.CASH_PARTY,
+                payee=commands.subscriber_party(ids.decode(ids.SUBSCRIBER, subscriber_id) or 0),
+                amount=money.parse(amount, self.services.settings.currency),
+            )
+        )
+        outcome.require_accepted()
+
+    async def disable_compliance_rules(self) -> None:
+        """For tests of something else that takes many payments."""
+        async with self.services.database.transaction() as tx:
+            await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
+            ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
+        await self.services.signals.wait_for_acks(ticket)
+
+    async def get_pending_code(self, phone_number: str) -> str:
+        """The one-time code that waits for a phone, the newest one."""
+        (code,), *_ = await self.list_pending_messages(phone_number, "one_time_code")
+        return code
+
+    async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
+        """What messages of a template that wait for a phone say, newest first."""
+        waiting = await list_pending(self.services.database, self.services.vault, phone_number)
+        return [message.parameters for message in waiting if message.template == template]
+
+    def advance_clock(self, **time: float) -> None:
+        """Let time pass for what is asked from now on; credentials stay as fresh as they are."""
+        clock = self.services.clock
+        self.services.clock = lambda: clock() + timedelta(**time)
+
+    def allow_weak_pins(self, allowed: bool = True) -> None:
+        """Change the setting for this test only."""
+        self.services.settings = msgspec.structs.replace(
+            self.services.settings, refuse_weak_pins=not allowed
+        )
+
+    async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
+        """The audit entries of an event, oldest first."""
+        rows = await self.services.database.fetch(
+            """SELECT actor, result, reason, changes FROM audit_entries
+               WHERE resource_id = $1 AND event = $2 ORDER BY id""",
+            resource_id,
+            event,
+        )
+        return [dict(row) for row in rows]

@@ -1,0 +1,200 @@
+"""The people outside the platform: customers, and those who take or give them money."""
+
+import asyncio
+import copy
+import json
+import secrets
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx2
+
+from harness import PIN, HmacAuth
+from journeys.api_caller import ApiCaller, Record, new_phone_number, require_success
+from tapgate import signing
+
+AGENT_PIN = "5927"
+
+
+class App(ApiCaller):
+    """A third party's software, with an API key; also a service of the platform's own."""
+
+    def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth, key_id: str) -> None:
+        super().__init__(client, auth)
+        self.id = key_id
+
+    async def register_customer(self, name: str = "Aminata Kamara", **fields: Any) -> "Customer":
+        first_name, last_name = name.split()
+        person = {"first_name": first_name, "last_name": last_name, "pin": PIN, **fields}
+        person.setdefault("phone_number", new_phone_number())
+        record = require_success(await self.post("subscribers", **person))["subscriber"]
+        return Customer(self, record)
+
+    async def link_card(self, serial: str, customer: "Customer") -> Record:
+        answer = await self.post(
+            "cards/link", subscriber_id=customer.id, card_serial=serial, pin=customer.pin
+        )
+        customer.card = serial
+        card: Record = require_success(answer)["card"]
+        return card
+
+
+class Customer:
+    """A subscriber, who acts through an app."""
+
+    def __init__(self, app: App, record: Record) -> None:
+        self.app = app
+        self.id: str = record["id"]
+        self.account_id: str = record["account_id"]
+        self.phone: str = record["phone_number"]
+        self.pin = PIN
+        self.card = ""
+
+    def with_client(self, client: httpx2.AsyncClient) -> Self:
+        """The same customer, whose app is on another line."""
+        other = copy.copy(self)
+        other.app = self.app.with_client(client)
+        return other
+
+    async def get_record(self) -> Record:
+        return require_success(await self.app.get(f"subscribers/{self.id}"))
+
+    async def get_funds(self) -> tuple[str, str]:
+        """What is available, and what is held."""
+        found = require_success(await self.app.get(f"balance/{self.id}"))
+        return found["available"], found["held"]
+
+    async def get_balance(self) -> str:
+        return await self.app.get_balance(self.id)
+
+    async def send_money(self, amount: str, friend: "Customer", **more: Any) -> httpx2.Response:
+        return await self.app.post(
+            "wallet/transfer-p2p",
+            **{
+                "sender_id": self.id,
+                "recipient_card_serial": friend.card,
+                "amount": amount,
+                "pin": self.pin,
+                **more,
+            },
+        )
+
+
+class Agent(ApiCaller):
+    """Somebody with a float and a PIN, behind a counter whose software has an API key."""
+
+    def __init__(self, counter: App, record: Record) -> None:
+        super().__init__(counter.client, counter.auth)
+        self.id: str = record["id"]
+        self.pin = AGENT_PIN
+
+    async def cash_in(self, amount: str, customer: Customer, **more: Any) -> httpx2.Response:
+        return await self._post_cash_operation(customer, "cashin", amount, **more)
+
+    async def cash_out(self, amount: str, customer: Customer, **more: Any) -> httpx2.Response:
+        return await self._post_cash_operation(
+            customer, "cashout", amount, **{"pin": customer.pin, **more}
+        )
+
+    async def _post_cash_operation(
+        self, customer: Customer, verb: str, amount: str, **more: Any
+    ) -> httpx2.Response:
+        """The customer is known by name unless a card is laid on the counter."""
+        named = {} if "card_serial" in more else {"subscriber_id": customer.id}
+        order = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
+        return await self.post(f"agents/{verb}", **order)
+
+    async def transfer_float(self, amount: str, sub_agent: "Agent", **more: Any) -> httpx2.Response:
+        order = {"from_agent_id": self.id, "to_agent_id": sub_agent.id, "pin": self.pin, **more}
+        return await self.post("agents/transfer", amount=amount, **order)
+
+    async def get_balances(self) -> tuple[str, str]:
+        """Float and commission."""
+        found = require_success(await self.get(f"agents/{self.id}/balance"))
+        return found["float_balance"], found["commission_balance"]
+
+
+class Terminal(ApiCaller):
+    """A merchant's terminal, or the merchant's own server, with a signing key."""
+
+    def __init__(self, client: httpx2.AsyncClient, given: Record) -> None:
+        super().__init__(client, HmacAuth(given["api_key_id"], given["hmac_secret"]))
+
+    async def pay(
+        self, amount: str, card: str, pin: str | None = None, **more: Any
+    ) -> httpx2.Response:
+        order = {"request_id": new_request_id(), "card_serial": card, "amount": amount, "pin": pin}
+        return await self.post("pos/payment", **{**order, **more})
+
+    async def pay_in_app(self, amount: str, card: str, **more: Any) -> httpx2.Response:
+        """At the path without a version, which is the same."""
+        order = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
+        return await self.client.post("/payment", json=order | more, auth=self.auth)
+
+    async def pay_and_disconnect(self, amount: str, card: str, pin: str, request_id: str) -> None:
+        """The payment is sent as always; nobody stays to hear the answer."""
+        body = {"request_id": request_id, "card_serial": card, "amount": amount, "pin": pin}
+        request = self.client.build_request("POST", "/api/v1/pos/payment", json=body)
+        next(self.auth.sync_auth_flow(request))
+        lines = [f"{name}: {value}" for name, value in request.headers.items()]
+        head = "\r\n".join(["POST /api/v1/pos/payment HTTP/1.1", *lines, "", ""])
+        address = urlsplit(str(self.client.base_url))
+        _, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(head.encode() + request.content)
+        await writer.drain()
+        writer.transport.abort()
+
+    async def refund(
+        self, transaction_id: str, amount: str | None = None, **more: Any
+    ) -> httpx2.Response:
+        order = {
+            "request_id": new_request_id(),
+            "original_transaction_id": transaction_id,
+            "amount": amount,
+            "reason": "goods returned",
+        }
+        return await self.post("pos/refund", **{**order, **more})
+
+    async def verify_card(self, card: str, pin: str) -> httpx2.Response:
+        return await self.post("pos/verify-card", card_serial=card, pin=pin)
+
+
+class Merchant:
+    """A processor: the server's own key, and the tills that were added."""
+
+    def __init__(self, client: httpx2.AsyncClient, created: Record) -> None:
+        self.id: str = created["processor_id"]
+        self.server = Terminal(client, created)
+
+
+class Partner(ApiCaller):
+    """A bank that tops up wallets: by signed orders, and by webhooks."""
+
+    def __init__(self, client: httpx2.AsyncClient, created: Record) -> None:
+        self.id: str = created["partner"]["id"]
+        key = HmacAuth(created["api_key_id"], created["hmac_secret"], self.id)
+        super().__init__(client, key)
+        self._webhook_secret: str = created["webhook_secret"]
+
+    async def top_up(
+        self, amount: str, customer: Customer, reference: str, **more: Any
+    ) -> httpx2.Response:
+        order = {"subscriber_id": customer.id, "partner_reference": reference, "amount": amount}
+        return await self.post("wallet/fund-from-partner", **order, **more)
+
+    async def send_webhook(
+        self, amount: str, customer: Customer, reference: str
+    ) -> httpx2.Response:
+        """By webhook, with the signature over the very bytes that are sent."""
+        told = {"reference": reference, "phone_number": customer.phone, "amount": amount}
+        raw = json.dumps(told).encode()
+        signature = signing.webhook_signature(self._webhook_secret.encode(), raw)
+        return await self.client.post(
+            f"/api/v1/webhooks/partners/{self.id}",
+            content=raw,
+            headers={"X-Webhook-Signature": signature},
+        )
+
+
+def new_request_id() -> str:
+    return secrets.token_hex(8)

@@ -1,0 +1,77 @@
+"""How everybody in the journeys talks to the gateway. Each verb is one request over HTTP and
+answers what was said: `done` is for what must have worked, `refused` for what must not."""
+
+import copy
+import itertools
+from typing import Any, Self
+
+import httpx2
+
+Record = dict[str, Any]
+
+#: Tells apart what each journey makes anew.
+sequence = itertools.count(1)
+
+
+def new_phone_number() -> str:
+    return f"+232{77_000_000 + next(sequence)}"
+
+
+def require_success(answer: httpx2.Response) -> Record:
+    assert answer.is_success, (answer.status_code, answer.text)
+    body: Record = answer.json()
+    return body
+
+
+def require_error(answer: httpx2.Response) -> tuple[int, str]:
+    assert not answer.is_success, answer.text
+    return answer.status_code, answer.json()["code"]
+
+
+def require_error_details(answer: httpx2.Response) -> Record:
+    assert not answer.is_success, answer.text
+    found: Record = answer.json()["details"]
+    return found
+
+
+class ApiCaller:
+    """Somebody with a credential. Fields that are None are left out."""
+
+    def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth) -> None:
+        self.client = client
+        self.auth = auth
+
+    def with_client(self, client: httpx2.AsyncClient) -> Self:
+        """The same caller on another line."""
+        other = copy.copy(self)
+        other.client = client
+        return other
+
+    async def get(self, path: str, **query: Any) -> httpx2.Response:
+        return await self.client.get(f"/api/v1/{path}", params=query, auth=self.auth)
+
+    async def post(self, path: str, **body: Any) -> httpx2.Response:
+        return await self.client.post(f"/api/v1/{path}", json=_drop_none(body), auth=self.auth)
+
+    async def put(self, path: str, **body: Any) -> httpx2.Response:
+        return await self.client.put(f"/api/v1/{path}", json=_drop_none(body), auth=self.auth)
+
+    async def list_all(self, path: str, **query: Any) -> list[Record]:
+        """All pages of a list, newest first."""
+        found: list[Record] = []
+        while True:
+            page = require_success(await self.get(path, **query))
+            found += page["data"]
+            if not page["has_more"]:
+                return found
+            query["cursor"] = page["next_cursor"]
+
+    async def list_transactions(self, user_id: str, **filters: Any) -> list[Record]:
+        return await self.list_all("transactions", user_id=user_id, limit=100, **filters)
+
+    async def get_balance(self, user_id: str) -> str:
+        return str(require_success(await self.get(f"balance/{user_id}"))["balance"])
+
+
+def _drop_none(body: Record) -> Record:
+    return {name: value for name, value in body.items() if value is not None}

@@ -1,0 +1,26 @@
+"""Whether a history explains a balance: worked out here once more, from the records alone."""
+
+from decimal import Decimal
+
+from journeys.api_caller import Record
+
+_POSTED_STATUSES = frozenset({"completed", "partially_refunded", "refunded"})
+_MERCHANT_FEE_TYPES = frozenset({"pos_payment", "online_payment"})
+
+
+def sum_history(history: list[Record]) -> Decimal:
+    """What somebody has after all that, having begun with nothing."""
+    return sum(map(_get_balance_change, history), Decimal())
+
+
+def _get_balance_change(transaction: Record) -> Decimal:
+    """By how much a transaction changed the balance of the user whose history it is in. A payment
+    that was given back as a whole cost the merchant no fee."""
+    if transaction["status"] not in _POSTED_STATUSES:
+        return Decimal()
+    amount, fee = Decimal(transaction["amount"]), Decimal(transaction["fee_amount"])
+    merchants_fee = transaction["type"] in _MERCHANT_FEE_TYPES
+    if transaction["direction"] == "credit":
+        kept = transaction["status"] != "refunded"
+        return amount - fee if merchants_fee and kept else amount
+    return -amount if merchants_fee else -amount - fee

@@ -1,0 +1,57 @@
+"""Connections to the gateway; if need be to one of its processes and to the other, since which of
+them takes up a new connection is up to chance."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+import httpx2
+import psutil
+
+from gateway.processes import list_workers
+
+_CONNECTIONS_PER_PROCESS = 25
+#: Less than the five seconds after which the gateway hangs up.
+_KEEPALIVE_SECONDS = 4
+
+
+def open_client(address: httpx2.URL | str, *, at_most: int = 100) -> httpx2.AsyncClient:
+    """A client to whom the gateway never fails."""
+    return httpx2.AsyncClient(
+        base_url=address,
+        trust_env=False,
+        timeout=60,
+        limits=httpx2.Limits(max_connections=at_most, keepalive_expiry=_KEEPALIVE_SECONDS),
+        event_hooks={"response": [_require_no_failure]},
+    )
+
+
+async def _require_no_failure(answer: httpx2.Response) -> None:
+    assert answer.status_code < 500, await answer.aread()
+
+
+@contextlib.asynccontextmanager
+async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[httpx2.AsyncClient]]:
+    """A client for each process. While it opens its connections, the others stand still."""
+    processes = list_workers(address)
+    async with contextlib.AsyncExitStack() as stack:
+        clients = []
+        for process in processes:
+            client = await stack.enter_async_context(
+                open_client(address, at_most=_CONNECTIONS_PER_PROCESS)
+            )
+            clients.append(client)
+            with _suspended(other for other in processes if other != process):
+                await asyncio.gather(
+                    *(client.get("/health") for _ in range(_CONNECTIONS_PER_PROCESS))
+                )
+        yield clients
+
+
+@contextlib.contextmanager
+def _suspended(processes: Iterable[psutil.Process]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for process in processes:
+            process.suspend()
+            stack.callback(process.resume)
+        yield

@@ -1,0 +1,91 @@
+"""The platform that a journey takes place on: a started gateway, its commands, and its books."""
+
+import asyncio
+import os
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import asyncpg
+import httpx2
+
+from gateway.processes import ADMIN, TAPGATE_EXECUTABLE
+from harness import ServiceAuth
+from journeys.actors import App
+from journeys.admin import Admin
+from journeys.api_caller import require_success
+from journeys.clients import open_client_per_process
+from tapgate.settings import Settings, load_settings
+
+
+class Deployment:
+    def __init__(self, client: httpx2.AsyncClient, folder: Path, database_url: str) -> None:
+        self.client = client
+        self.database_url = database_url
+        self._environ = {
+            "TAPGATE_DATA_DIR": str(folder / "gateway"),
+            "TAPGATE_DATABASE_URL": database_url,
+        }
+
+    async def log_in_admin(self) -> Admin:
+        """The first system_admin, logged in."""
+        return await Admin.log_in(self.client, ADMIN["email"], ADMIN["password"])
+
+    @property
+    def settings(self) -> Settings:
+        """As the gateway's processes have them, with what was made for them."""
+        return load_settings(self._environ)
+
+    def create_messenger_app(self) -> App:
+        """The messenger, which works for the subscribers themselves."""
+        secret = self.settings.service_secrets["messenger"]
+        return App(self.client, ServiceAuth("messenger", secret), "messenger")
+
+    def open_client_per_process(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:
+        """A client for each of the gateway's processes."""
+        return open_client_per_process(self.client.base_url)
+
+    async def run_command(self, *words: str) -> tuple[int, str]:
+        """What an operator types after `tapgate`: how it ended, and what it said."""
+        process = await asyncio.create_subprocess_exec(
+            TAPGATE_EXECUTABLE,
+            *words,
+            env=os.environ | self._environ,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, said.decode()
+
+    async def get_pending_code(self, phone_number: str) -> str:
+        """The newest one-time code that waits for a phone."""
+        _, said = await self.run_command("messages", "--to", phone_number)
+        codes = [line for line in said.splitlines() if " one_time_code: " in line]
+        assert codes, said
+        return codes[0].rpartition(": ")[2]
+
+    async def disable_compliance_rules(self) -> None:
+        """For a journey of more payments in a day than the rules let through."""
+        ada = await self.log_in_admin()
+        for rule in require_success(await ada.get("compliance/rules"))["data"]:
+            require_success(await ada.put(f"compliance/rules/{rule['id']}", status="inactive"))
+
+    async def require_balanced_books(self) -> None:
+        """What must be true after every journey, whatever happened in it."""
+        status, said = await self.run_command("verify")
+        assert status == 0, said
+        assert "BROKEN" not in said
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            assert await connection.fetchval(_SUM_OF_ALL_ACCOUNTS_SQL) == 0
+        finally:
+            await connection.close()
+
+
+#: By the balances where they are kept, by the entries where they are not.
+_SUM_OF_ALL_ACCOUNTS_SQL = """
+    SELECT (SELECT coalesce(sum(balance), 0) FROM accounts WHERE checked)
+         + (SELECT coalesce(sum(e.amount), 0) FROM entries e
+            JOIN accounts a ON a.id = e.credit_account WHERE NOT a.checked)
+         - (SELECT coalesce(sum(e.amount), 0) FROM entries e
+            JOIN accounts a ON a.id = e.debit_account WHERE NOT a.checked)"""

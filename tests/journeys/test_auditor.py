@@ -1,0 +1,261 @@
+"""An auditor: who did what, whether the log is whole, and whether papers, lists, balances and what
+others were told say the same."""
+
+import csv
+import io
+import itertools
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import asyncpg
+import pytest
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import Customer
+from journeys.admin import Admin
+from journeys.api_caller import Record, require_error, require_success
+from journeys.balance_from_history import sum_history
+from journeys.deployment import Deployment
+from notifications.builders import wait_until_equal
+from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
+from wallets.pdf_text import extract_pages
+
+
+class EventSubscriber:
+    """The events that somebody outside was told, as they arrive at a server of theirs."""
+
+    def __init__(self, receiver: WebhookReceiver, secret: str) -> None:
+        self.receiver = receiver
+        self.secret = secret
+
+    async def list_types(self) -> list[str]:
+        """In the order of the alphabet: they may overtake each other on the way."""
+        return sorted(one.content["type"] for one in self.receiver.received)
+
+    def list_records(self, event: str) -> list[Record]:
+        return [one.content["data"] for one in self._filter_by_type(event)]
+
+    def _filter_by_type(self, event: str) -> list[ReceivedWebhook]:
+        return [one for one in self.receiver.received if one.content["type"] == event]
+
+
+async def wait_until_sealed(auditor: Admin) -> Record:
+    """What verifying says once every entry is in the chain."""
+
+    async def waiting() -> int:
+        return int(require_success(await auditor.get("audit/verify"))["unsealed"])
+
+    await wait_until_equal(waiting, 0)
+    return require_success(await auditor.get("audit/verify"))
+
+
+async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, ada: Admin) -> None:
+    sorie, auditor = await ada.create_admin("Sorie", "S"), await ada.create_admin("Isata", "C")
+    app = await ada.create_app()
+    aminata = await ada.create_funded_customer("100.00", app)
+    url = f"subscribers/{aminata.id}"
+
+    # What happened today, by many hands.
+    tracing = {"X-Request-ID": "call-4711"}
+    answer = await sorie.client.post(
+        f"/api/v1/{url}/block", json={"reason": "theft"}, headers=tracing, auth=sorie.auth
+    )
+    require_success(answer)
+    assert require_error(await sorie.post(f"{url}/unblock")) == (403, "FORBIDDEN")
+    require_success(await auditor.post(f"{url}/unblock", reason="found again"))
+    require_success(await auditor.put(url, kyc_level=2))
+    require_success(await app.post(f"{url}/change-pin", old_pin=PIN, new_pin="8264"))
+    require_success(await app.post(f"cards/{aminata.card}/block", reason="customer_request"))
+    wrong = {"email": "ada@example.com", "password": "not this one at all"}
+    answer = await app.client.post("/api/v1/admin/login", json=wrong)
+    assert require_error(answer) == (401, "UNAUTHORIZED")
+
+    # By whom: everything that Sorie did, newest first.
+    done_by_sorie = await auditor.list_all("audit/logs", actor_id=sorie.id)
+    assert [(entry["event"], entry["result"]) for entry in done_by_sorie] == [
+        ("access.denied", "denied"),
+        ("subscriber.blocked", "success"),
+        ("admin.login", "success"),
+    ]
+    blocked = done_by_sorie[1]
+    assert blocked["actor"]["name"] == "Sorie"
+    assert blocked["actor"]["role"] == "support_user"
+    assert (blocked["reason"], blocked["request_id"]) == ("theft", "call-4711")
+    assert blocked["changes"]["status"] == ["ACTIVE", "BLOCKED"]
+    assert blocked["ip"] == "127.0.0.1"
+
+    # About whom: her whole story.
+    about_her = await auditor.list_all("audit/logs", resource_id=aminata.id)
+    assert [entry["event"] for entry in about_her] == [
+        "subscriber.pin_changed",
+        "subscriber.updated",
+        "subscriber.unblocked",
+        "subscriber.blocked",
+        "subscriber.created",
+    ]
+    assert about_her[1]["changes"]["kyc_level"] == [1, 2]
+    assert about_her[0]["actor"]["type"] == "api_key"
+    assert all(PIN not in str(entry["changes"]) for entry in about_her)
+    about_cards = {"resource_type": "card", "event": "card.blocked"}
+    (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **about_cards)
+    assert card["resource_id"] == aminata.card
+
+    # What did not work, and when.
+    (failed,) = await auditor.list_all("audit/logs", event="admin.login", result="failure")
+    assert (failed["resource_id"], failed["actor"]["type"]) == ("ada@example.com", "anonymous")
+    today = datetime.now(UTC).date().isoformat()
+    denied = await auditor.list_all("audit/logs", result="denied", **{"from": today})
+    assert [entry["actor"]["id"] for entry in denied] == [sorie.id]
+    assert await auditor.list_all("audit/logs", to="2020-01-01") == []
+    # Nobody reads it who need not.
+    assert require_error(await sorie.get("audit/logs")) == (403, "FORBIDDEN")
+
+    # Sorie leaves and the app's key is given up: no process knows them any more, the log does.
+    async with platform.open_client_per_process() as lines:
+        callers = [caller.with_client(line) for caller in (sorie, app) for line in lines]
+        for caller in callers:
+            require_success(await caller.get(url))
+        require_success(await ada.post(f"admin/users/{sorie.id}/disable"))
+        gone = await ada.client.delete(f"/api/v1/admin/api-keys/{app.id}", auth=ada.auth)
+        assert gone.status_code == 204
+        for caller in callers:
+            assert require_error(await caller.get(url)) == (401, "UNAUTHORIZED")
+    left = require_success(await auditor.get("audit/logs", actor_id=ada.id, limit=2))["data"]
+    assert [(entry["event"], entry["resource_id"]) for entry in left] == [
+        ("api_key.deleted", app.id),
+        ("admin.disabled", sorie.id),
+    ]
+
+    # The log is whole, and each entry hangs on the one before.
+    verdict = await wait_until_sealed(auditor)
+    assert verdict["valid"] is True
+    assert verdict["first_broken"] is None
+    entries = await auditor.list_all("audit/logs", limit=100)
+    assert len(entries) == verdict["entries"]
+    for later, earlier in itertools.pairwise(entries):
+        assert later["previous_hash"] == earlier["hash"] is not None
+
+    # The database itself refuses to change it.
+    connection = await asyncpg.connect(platform.database_url)
+    try:
+        change = "UPDATE audit_entries SET reason = $2 WHERE sequence = $1"
+        with pytest.raises(asyncpg.RestrictViolationError):
+            await connection.execute(change, blocked["sequence"], "nothing to see")
+        # Somebody who owns the database can, and is found out.
+        await connection.execute("ALTER TABLE audit_entries DISABLE TRIGGER USER")
+        await connection.execute(change, blocked["sequence"], "nothing to see")
+        verdict = require_success(await auditor.get("audit/verify"))
+        assert (verdict["valid"], verdict["first_broken"]) == (False, blocked["id"])
+        status, said = await platform.run_command("verify")
+        assert status == 1
+        assert "BROKEN" in said
+        await connection.execute(change, blocked["sequence"], "theft")
+        await connection.execute("ALTER TABLE audit_entries ENABLE TRIGGER USER")
+    finally:
+        await connection.close()
+    assert require_success(await auditor.get("audit/verify"))["valid"] is True
+
+
+async def get_statement(clerk: Admin, customer: Customer, format: str) -> Record:
+    today = datetime.now(UTC).date().isoformat()
+    return require_success(
+        await clerk.post(
+            "wallet/account-statement",
+            subscriber_id=customer.id,
+            from_date=today,
+            to_date=today,
+            format=format,
+        )
+    )
+
+
+async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
+    clerk = await ada.create_admin("Fatmata", "F")
+    app = await ada.create_app()
+    receiver = WebhookReceiver()
+    async with receiver.listen():
+        created = require_success(
+            await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"])
+        )
+        told = EventSubscriber(receiver, created["secret"])
+
+        aminata = await ada.create_funded_customer("1000.00", app, "Aminata Kamara")
+        mohamed = await ada.create_funded_customer("20.00", app, "Mohamed Sesay")
+        till = (await ada.create_merchant()).server
+        sent = require_success(await aminata.send_money("200.00", mohamed, memo="school fees"))
+        paid = require_success(
+            await till.pay("100.00", aminata.card, PIN, transaction_ref="ORDER-9")
+        )
+        require_success(await till.refund(paid["transaction_id"], "30.00"))
+        assert require_error(await till.pay("400.00", mohamed.card)) == (402, "INSUFFICIENT_FUNDS")
+        assert require_error(await till.pay("1.00", mohamed.card, WRONG_PIN)) == (
+            400,
+            "INVALID_PIN",
+        )
+        require_success(await app.post(f"cards/{mohamed.card}/block", reason="lost"))
+
+        # The three papers say the same as the list and the balance.
+        paper = await get_statement(clerk, aminata, "json")
+        assert (paper["opening_balance"], paper["closing_balance"]) == ("0.00", "727.00")
+        assert (paper["total_credits"], paper["total_debits"]) == ("1030.00", "303.00")
+        assert [(line["type"], line["debit"], line["credit"]) for line in paper["entries"]] == [
+            ("partner_fund", "0.00", "1000.00"),
+            ("transfer_p2p", "200.00", "0.00"),
+            ("fee", "3.00", "0.00"),
+            ("pos_payment", "100.00", "0.00"),
+            ("refund", "0.00", "30.00"),
+        ]
+        assert paper["entries"][-1]["balance"] == "727.00" == await aminata.get_balance()
+        for customer in (aminata, mohamed):
+            history = await clerk.list_transactions(customer.id)
+            assert sum_history(history) == Decimal(await customer.get_balance())
+
+        # As files, fetched by the link and nothing else.
+        link = (await get_statement(clerk, aminata, "csv"))["statement_url"]
+        file = await app.client.get(link)
+        assert file.headers["Content-Type"].startswith("text/csv")
+        rows = list(csv.DictReader(io.StringIO(file.text)))
+        balances = [row["balance"] for row in rows if row.get("transaction_id")]
+        assert balances[-5:] == [line["balance"] for line in paper["entries"]]
+        link = (await get_statement(clerk, aminata, "pdf"))["statement_url"]
+        file = await app.client.get(link)
+        assert file.headers["Content-Type"] == "application/pdf"
+        words = " ".join(word for page in extract_pages(file.content) for word in page)
+        assert "727.00" in words
+        assert sent["transaction_id"] in words
+        answer = await app.client.get(link[:-1] + ("x" if link[-1] != "x" else "y"))
+        assert require_error(answer) == (404, "NOT_FOUND")
+
+        # Outside, everything arrived once, signed, and says the same.
+        deposits_and_top_ups = 4
+        await wait_until_equal(
+            told.list_types,
+            ["card.blocked"]
+            + ["card.linked"] * 2
+            + ["subscriber.created"] * 2
+            + ["transaction.completed"] * (deposits_and_top_ups + 3)
+            + ["transaction.failed", "transaction.refunded"],
+        )
+        # The last answer may still be on its way to the log.
+        path = f"admin/webhook-endpoints/{created['id']}/deliveries"
+
+        async def logged() -> set[tuple[str, int]]:
+            return {(one["status"], one["attempts"]) for one in await ada.list_all(path)}
+
+        await wait_until_equal(logged, {("delivered", 1)})
+    assert all(one.is_signed_with(told.secret) for one in receiver.received)
+    assert len({one.id for one in receiver.received}) == len(receiver.received)
+    (failed,) = told.list_records("transaction.failed")
+    assert (failed["amount"], failed["failure_code"]) == ("400.00", "INSUFFICIENT_FUNDS")
+    (blocked,) = told.list_records("card.blocked")
+    assert (blocked["serial"], blocked["status"]) == (mohamed.card, "LOST")
+    (transfer,) = [
+        one
+        for one in told.list_records("transaction.completed")
+        if one["id"] == sent["transaction_id"]
+    ]
+    assert (transfer["amount"], transfer["fee_amount"]) == ("200.00", "3.00")
+    (refunded,) = told.list_records("transaction.refunded")
+    assert refunded["id"] == paid["transaction_id"]
+    assert (refunded["status"], refunded["refunded_amount"]) == ("partially_refunded", "30.00")
+    assert len(await ada.list_all(path)) == len(receiver.received)

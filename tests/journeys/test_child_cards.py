@@ -1,0 +1,158 @@
+"""A family: a box of new cards, one for the mother, some for the children, one of them lost."""
+
+from decimal import Decimal
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import App, Customer
+from journeys.admin import Admin
+from journeys.api_caller import Record, require_error, require_error_details, require_success
+from journeys.balance_from_history import sum_history
+
+CARD_FILE = """Serial No.,MAC Address,Expiry Date
+FAM-0001,04:A1:00:00:00:00:01,2035-12-31
+FAM-0002,04:A1:00:00:00:00:02,2035-12-31
+FAM-0003,04-a1-00-00-00-00-03,2035-12-31
+FAM-0004,04:A1:00:00:00:00:04,
+FAM-0005,04:A1:00:00:00:00:05,
+FAM-0006,04:A1:00:00:00:00:06,
+FAM-0007,not a number,
+FAM-0008,04:A1:00:00:00:00:01,
+"""
+IBRAHIMS_PIN, FATUS_PIN = "6158", "8317"
+
+
+async def link_child_card(app: App, mother: Customer, serial: str, name: str, pin: str) -> Record:
+    answer = await app.post(
+        "cards/child",
+        parent_subscriber_id=mother.id,
+        card_serial=serial,
+        parent_pin=mother.pin,
+        child_pin=pin,
+        daily_limit="100.00",
+        child_name=name,
+        child_relationship="child",
+    )
+    assert answer.status_code == 201, answer.text
+    card: Record = answer.json()["card"]
+    return card
+
+
+async def test_a_family_with_child_cards(ada: Admin) -> None:
+    support = await ada.create_admin("Sorie", "S")
+    app = await ada.create_app()
+    till = (await ada.create_merchant("School Canteen")).server
+
+    # The box arrives. Good rows are kept, bad ones named; the same file again changes nothing.
+    uploaded = require_success(await ada.upload_csv(CARD_FILE))
+    assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
+    wrong = [(one["row"], one["serial"]) for one in uploaded["errors"]]
+    assert wrong == [(8, "FAM-0007"), (9, "FAM-0008")]
+    again = require_success(await ada.upload_csv(CARD_FILE))
+    assert (again["created"], again["skipped"], len(again["errors"])) == (0, 6, 2)
+
+    # The mother gets a card, and money.
+    mother = await app.register_customer("Aminata Kamara")
+    answer = await app.post(
+        "cards/link", subscriber_id=mother.id, card_serial="FAM-0001", pin=WRONG_PIN
+    )
+    assert require_error(answer) == (400, "INVALID_PIN")
+    assert (await app.link_card("FAM-0001", mother))["type"] == "PARENT"
+    stranger = await app.register_customer("Mohamed Sesay")
+    answer = await app.post(
+        "cards/link", subscriber_id=stranger.id, card_serial="FAM-0001", pin=PIN
+    )
+    assert require_error(answer) == (409, "CARD_ALREADY_LINKED")
+    bank = await ada.create_partner()
+    await ada.fund_partner(bank, "1000.00")
+    require_success(await bank.top_up("1000.00", mother, "wages"))
+
+    # Four children get cards, each with a PIN of its own; a fifth is one too many.
+    card = await link_child_card(app, mother, "FAM-0002", "Ibrahim Kamara", IBRAHIMS_PIN)
+    assert (card["type"], card["parent_subscriber_id"]) == ("CHILD", mother.id)
+    assert (card["daily_limit"], card["spent_today"]) == ("100.00", "0.00")
+    await link_child_card(app, mother, "FAM-0003", "Fatu Kamara", FATUS_PIN)
+    await link_child_card(app, mother, "FAM-0004", "Sia Kamara", "4093")
+    await link_child_card(app, mother, "FAM-0005", "Alpha Kamara", "5826")
+    fifth = {
+        "parent_subscriber_id": mother.id,
+        "card_serial": "FAM-0006",
+        "parent_pin": mother.pin,
+        "child_pin": "7261",
+        "daily_limit": "10",
+        "child_name": "Cousin Kamara",
+    }
+    assert require_error(await app.post("cards/child", **fifth)) == (400, "MAX_CHILD_CARDS")
+    record = await mother.get_record()
+    assert (record["cards_count"], record["max_child_cards"]) == (5, 4)
+
+    # The children pay from their mother's wallet, with their own PINs, up to a hundred a day.
+    found = require_success(
+        await till.post("pos/lookup-card", card_identifier="04:A1:00:00:00:00:02")
+    )
+    assert (found["card_serial"], found["holder_name"]) == ("FAM-0002", "Ibrahim K.")
+    assert require_error(await till.pay("10", "FAM-0002", PIN)) == (400, "INVALID_PIN")
+    lunch = require_success(await till.pay("60.00", "FAM-0002", IBRAHIMS_PIN))
+    assert lunch["remaining_balance"] == "940.00 SLE"
+    answer = await till.pay("40.01", "FAM-0002", IBRAHIMS_PIN)
+    assert require_error(answer) == (403, "CARD_LIMIT_EXCEEDED")
+    assert require_error_details(answer) == {
+        "limit": "100.00",
+        "used": "60.00",
+        "attempted": "40.01",
+    }
+    require_success(await till.pay("40.00", "FAM-0002"))
+    require_success(await till.pay("100.00", "FAM-0003", FATUS_PIN))  # his limit is not hers
+    assert require_success(await app.get("cards/FAM-0002"))["spent_today"] == "100.00"
+    # A lunch that is given back may be eaten again.
+    require_success(await till.refund(lunch["transaction_id"], "25.00"))
+    require_success(await till.pay("25.00", "FAM-0002", IBRAHIMS_PIN))
+    assert require_error(await till.pay("0.01", "FAM-0002")) == (403, "CARD_LIMIT_EXCEEDED")
+
+    # The mother's card is blocked for a while: the children's go on, and so does her wallet.
+    require_success(await app.post("cards/FAM-0001/block", reason="customer_request"))
+    assert require_error(await till.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
+    books = require_success(await till.pay("30.00", "FAM-0004", "4093"))
+    require_success(await app.post("cards/FAM-0001/unblock"))
+    require_success(await till.pay("10.00", "FAM-0001", PIN))
+
+    # Fatu loses hers: gone for good.
+    lost = require_success(await support.post("cards/FAM-0003/block", reason="lost"))["card"]
+    assert (lost["status"], lost["status_reason"]) == ("LOST", "lost")
+    assert require_error(await till.pay("1", "FAM-0003", FATUS_PIN)) == (403, "CARD_NOT_ACTIVE")
+    checked = require_success(await till.verify_card("FAM-0003", FATUS_PIN))
+    assert checked["is_active"] is False
+    assert "balance" not in checked
+    assert require_error(await support.post("cards/FAM-0003/unblock")) == (400, "PERMANENT_BLOCK")
+
+    # As a VIP the family may have more cards.
+    require_success(await support.put(f"subscribers/{mother.id}", category="vip"))
+    require_success(await app.post("cards/child", **fifth))
+    cards = await app.list_all("cards", subscriber_id=mother.id)
+    assert [(card["serial"], card["status"]) for card in sorted(cards, key=_get_serial)] == [
+        ("FAM-0001", "ACTIVE"),
+        ("FAM-0002", "ACTIVE"),
+        ("FAM-0003", "LOST"),
+        ("FAM-0004", "ACTIVE"),
+        ("FAM-0005", "ACTIVE"),
+        ("FAM-0006", "ACTIVE"),
+    ]
+
+    # When the mother herself is blocked, nobody in the family pays.
+    require_success(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
+    for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
+        assert require_error(await till.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
+
+    # What is given back still arrives.
+    require_success(await till.refund(books["transaction_id"]))
+
+    # One wallet has paid for all of it: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 given back.
+    assert await mother.get_balance() == "790.00"
+    assert sum_history(await app.list_transactions(mother.id)) == Decimal("790.00")
+    his = await app.list_transactions(mother.id, card_serial="FAM-0002")
+    assert {line["from"]["card_serial"] for line in his if line["type"] == "pos_payment"} == {
+        "FAM-0002"
+    }
+
+
+def _get_serial(card: Record) -> str:
+    return str(card["serial"])

@@ -1,0 +1,168 @@
+"""What many ask at once of two processes: money that is there once is spent once."""
+
+import httpx2
+import pytest
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import Customer, Merchant, new_request_id
+from journeys.admin import Admin
+from journeys.api_caller import require_error, require_error_details, require_success
+from journeys.concurrency import (
+    Client,
+    PendingResponse,
+    SendRequest,
+    count_outcomes,
+    send_round_robin,
+)
+from journeys.deployment import Deployment
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def _many_payments_a_day(running: Deployment) -> None:
+    await running.disable_compliance_rules()
+
+
+@pytest.fixture
+async def merchant(ada: Admin) -> Merchant:
+    return await ada.create_merchant()
+
+
+async def send_concurrently(platform: Deployment, *requests: SendRequest) -> list[httpx2.Response]:
+    async with platform.open_client_per_process() as lines:
+        assert len(lines) == 2
+        return await send_round_robin(lines, *requests)
+
+
+async def create_customer(ada: Admin, balance: str) -> Customer:
+    return await ada.create_funded_customer(balance, await ada.create_app())
+
+
+async def test_two_hundred_payments_of_a_wallet_that_can_afford_a_hundred(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata = await create_customer(ada, "100.00")
+
+    def pay(line: Client) -> PendingResponse:
+        return merchant.server.with_client(line).pay("1.00", aminata.card)
+
+    answers = await send_concurrently(platform, *[pay] * 200)
+    assert count_outcomes(answers) == {200: 100, (402, "INSUFFICIENT_FUNDS"): 100}
+    assert await aminata.get_balance() == "0.00"
+    assert await ada.get_balance(merchant.id) == "99.00"
+    # No two of them saw the same money.
+    left = {require_success(answer)["remaining_balance"] for answer in answers if answer.is_success}
+    assert left == {f"{number}.00 SLE" for number in range(100)}
+
+
+async def test_twenty_refunds_of_one_payment(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata, till = await create_customer(ada, "100.00"), merchant.server
+    paid = require_success(await till.pay("100.00", aminata.card))["transaction_id"]
+    answers = await send_concurrently(
+        platform, *[lambda line: till.with_client(line).refund(paid, "7.00")] * 20
+    )
+    assert count_outcomes(answers) == {200: 14, (422, "REFUND_EXCEEDS_REMAINING"): 6}
+    assert await aminata.get_balance() == "98.00"
+    # What remains, asked for by many as "the rest", is given once.
+    answers = await send_concurrently(
+        platform, *[lambda line: till.with_client(line).refund(paid)] * 10
+    )
+    assert count_outcomes(answers) == {200: 1, (409, "ALREADY_REFUNDED"): 9}
+    assert await aminata.get_balance() == "100.00"
+    assert await ada.get_balance(merchant.id) == "0.00"
+
+
+async def test_the_limit_of_a_day_is_not_passed_by_many_at_once(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata, mohamed = await create_customer(ada, "300000.00"), await create_customer(ada, "1.00")
+    till = merchant.server
+
+    def pay(line: Client) -> PendingResponse:
+        return till.with_client(line).pay("15000", aminata.card, PIN)
+
+    def send(line: Client) -> PendingResponse:
+        return aminata.with_client(line).send_money("15000", mohamed)
+
+    answers = await send_concurrently(platform, *[pay, pay, send, send] * 5)
+    # Level 1: a hundred thousand a day.
+    assert count_outcomes(answers) == {200: 6, (403, "DAILY_LIMIT_EXCEEDED"): 14}
+    used = {require_error_details(answer)["used"] for answer in answers if not answer.is_success}
+    assert used == {"90000.00"}
+    require_success(await till.pay("10000", aminata.card, PIN))
+    assert require_error(await till.pay("0.01", aminata.card)) == (403, "DAILY_LIMIT_EXCEEDED")
+
+
+async def test_one_request_fifty_times_at_once(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
+
+    def pay(line: Client) -> PendingResponse:
+        return merchant.server.with_client(line).pay("10.00", aminata.card, **name)
+
+    answers = await send_concurrently(platform, *[pay] * 50)
+    assert count_outcomes(answers) == {200: 50}
+    assert len({answer.content for answer in answers}) == 1
+    replayed = [answer for answer in answers if "Idempotent-Replayed" in answer.headers]
+    assert len(replayed) == 49
+    assert await aminata.get_balance() == "90.00"
+
+
+async def test_two_requests_under_one_name_at_once(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
+
+    def pay_twenty(line: Client) -> PendingResponse:
+        return merchant.server.with_client(line).pay("20.00", aminata.card, **name)
+
+    def pay_thirty(line: Client) -> PendingResponse:
+        return merchant.server.with_client(line).pay("30.00", aminata.card, **name)
+
+    answers = await send_concurrently(platform, *[pay_twenty, pay_thirty] * 20)
+    assert count_outcomes(answers) == {200: 20, (409, "DUPLICATE_REQUEST"): 20}
+    (amount,) = {require_success(answer)["amount"] for answer in answers if answer.is_success}
+    expected = {"20.00 SLE": "80.00", "30.00 SLE": "70.00"}
+    assert await aminata.get_balance() == expected[amount]
+
+
+async def test_money_sent_crosswise(platform: Deployment, ada: Admin) -> None:
+    aminata, mohamed = await create_customer(ada, "1000.00"), await create_customer(ada, "1000.00")
+
+    def there(line: Client) -> PendingResponse:
+        return aminata.with_client(line).send_money("1.00", mohamed)
+
+    def back(line: Client) -> PendingResponse:
+        return mohamed.with_client(line).send_money("1.00", aminata)
+
+    answers = await send_concurrently(platform, *[there, there, back, back] * 25)
+    assert count_outcomes(answers) == {200: 100}
+    # Fifty times two cents: the fee, half up.
+    assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
+
+
+async def test_of_many_wrong_pins_at_once_three_are_evaluated(
+    platform: Deployment, ada: Admin, merchant: Merchant
+) -> None:
+    aminata, mohamed = await create_customer(ada, "100.00"), await create_customer(ada, "1.00")
+    till, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
+    # At the till, in the app, and on the way to a friend: one counter.
+    tries: list[SendRequest] = [
+        lambda line: till.with_client(line).pay("1.00", aminata.card, WRONG_PIN),
+        lambda line: till.with_client(line).verify_card(aminata.card, WRONG_PIN),
+        lambda line: aminata.app.with_client(line).post(url, pin=WRONG_PIN),
+        lambda line: aminata.with_client(line).send_money("1.00", mohamed, pin=WRONG_PIN),
+        lambda line: till.with_client(line).verify_card(aminata.card, "0000"),
+    ]
+    answers = await send_concurrently(platform, *tries * 8)
+    assert count_outcomes(answers) == {(400, "INVALID_PIN"): 3, (403, "ACCOUNT_LOCKED"): 37}
+    evaluated = [require_error_details(answer) for answer in answers if answer.status_code == 400]
+    assert sorted(one["attempts_remaining"] for one in evaluated) == [0, 1, 2]
+    locks = {
+        require_error_details(one)["locked_until"] for one in answers if one.status_code == 403
+    }
+    assert len(locks) == 1
+    assert require_error(await till.pay("1.00", aminata.card, PIN)) == (403, "ACCOUNT_LOCKED")
+    assert await aminata.get_balance() == "100.00"

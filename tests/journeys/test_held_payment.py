@@ -1,0 +1,174 @@
+"""A compliance officer: large payments held until she has looked at them, and somebody who pays
+too often."""
+
+from decimal import Decimal
+
+from journeys.actors import Customer
+from journeys.admin import Admin
+from journeys.api_caller import Record, require_error, require_error_details, require_success
+from journeys.balance_from_history import sum_history
+
+HIGH_BALANCE = "2500000.00"
+
+
+async def find_rule(officer: Admin, name: str) -> Record:
+    rules = require_success(await officer.get("compliance/rules"))["data"]
+    (found,) = [rule for rule in rules if rule["name"] == name]
+    return dict(found)
+
+
+async def run_check(officer: Admin, customer: Customer, amount: str) -> tuple[bool, str, list[str]]:
+    verdict = require_success(
+        await officer.post(
+            "compliance/check",
+            subscriber_id=customer.id,
+            amount=amount,
+            transaction_type="transfer_p2p",
+        )
+    )
+    codes = [violation["code"] for violation in verdict["violations"]]
+    return verdict["allowed"], verdict["risk_level"], codes
+
+
+async def test_a_held_payment(ada: Admin) -> None:
+    officer = await ada.create_admin("Isata", "C")
+    app = await ada.create_app()
+    aminata = await ada.create_funded_customer("100.00", app, "Aminata Kamara")
+    mohamed = await ada.create_funded_customer("100.00", app, "Mohamed Sesay")
+    bank = await ada.create_partner()
+    await ada.fund_partner(bank, HIGH_BALANCE)
+
+    # She wants to sell a house. Level 1 is too small for that; the officer raises both.
+    answer = await bank.top_up(HIGH_BALANCE, aminata, "house")
+    assert require_error(answer) == (403, "MAX_BALANCE_EXCEEDED")
+    answer = await app.put(f"subscribers/{aminata.id}", kyc_level=3)
+    assert require_error(answer) == (403, "FORBIDDEN")
+    for customer in (aminata, mohamed):
+        url = f"subscribers/{customer.id}"
+        raised = require_success(await officer.put(url, kyc_level=3, kyc_status="VERIFIED"))
+        assert (raised["kyc_level"], raised["kyc_status"]) == (3, "VERIFIED")
+    require_success(await bank.top_up(HIGH_BALANCE, aminata, "house"))
+
+    # Half a million goes through. One cent more is held: hers no longer to spend, his not yet.
+    require_success(await aminata.send_money("500000.00", mohamed))
+    assert await run_check(officer, aminata, "600000") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
+    first = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
+    assert (first["status"], first["fee_amount"]) == ("under_review", "3,000.00 SLE")
+    assert first["sender_new_balance"] == "1,392,100.00 SLE"
+    second = require_success(await aminata.send_money("500000.01", mohamed, memo="the rest"))
+    assert second["status"] == "under_review"
+    assert await aminata.get_funds() == ("889599.99", "1105500.01")
+    assert await mohamed.get_funds() == ("500100.00", "0.00")
+    answer = await aminata.send_money("400000.00", mohamed)  # the day's limit counts what is held
+    assert require_error(answer) == (403, "DAILY_LIMIT_EXCEEDED")
+    assert require_error_details(answer)["used"] == "1600000.01"
+    # Asked again, the held one is still the held one.
+    again = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
+    assert again == first
+
+    # Two alerts, one for each. She looks into them.
+    alerts = await officer.list_all(
+        "compliance/alerts", status="open", severity="HIGH", subscriber_id=aminata.id
+    )
+    by_transaction = {alert["transaction_id"]: alert for alert in alerts}
+    assert set(by_transaction) == {first["transaction_id"], second["transaction_id"]}
+    url = f"compliance/alerts/{by_transaction[first['transaction_id']]['id']}"
+    alert = require_success(await officer.post(f"{url}/investigate", note="asked for the deed"))[
+        "alert"
+    ]
+    assert alert["status"] == "investigating"
+    resolution = {"status": "resolved", "resolution_notes": "The deed is genuine"}
+    answer = await officer.post(f"{url}/resolve", **resolution)
+    assert require_error(answer) == (422, "VALIDATION_FAILED")
+
+    # One is released: his at once, with the fee paid. It is decided once.
+    answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="release")
+    assert require_success(answer)["alert"]["resolved_by"] == officer.id
+    answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="reject")
+    assert require_error(answer) == (409, "ALREADY_RESOLVED")
+    assert await mohamed.get_funds() == ("1100100.00", "0.00")
+    assert await aminata.get_funds() == ("889599.99", "502500.01")
+
+    # The other is rejected: hers again, and the day's limit too.
+    url = f"compliance/alerts/{by_transaction[second['transaction_id']]['id']}"
+    require_success(
+        await officer.post(
+            f"{url}/resolve",
+            status="resolved",
+            resolution_notes="No reason given",
+            transaction_decision="reject",
+        )
+    )
+    assert await aminata.get_funds() == ("1392100.00", "0.00")
+    assert await mohamed.get_funds() == ("1100100.00", "0.00")
+    history = {line["id"]: line for line in await app.list_transactions(aminata.id)}
+    assert history[first["transaction_id"]]["status"] == "completed"
+    assert history[second["transaction_id"]]["status"] == "failed"
+    require_success(await aminata.send_money("400000.00", mohamed))
+
+    # From now on less than that is looked at.
+    large = await find_rule(officer, "Large amount")
+    assert await run_check(officer, aminata, "250000.00") == (True, "LOW", [])
+    changed = require_success(
+        await officer.put(f"compliance/rules/{large['id']}", threshold="200000")
+    )
+    assert changed["threshold"] == "200000.00"
+    assert await run_check(officer, aminata, "250000.00") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
+    third = require_success(await aminata.send_money("250000.00", mohamed))
+    assert third["status"] == "under_review"
+    # He is blocked meanwhile: what is released cannot arrive, and comes back to her.
+    require_success(await officer.post(f"subscribers/{mohamed.id}/block", reason="another matter"))
+    (alert,) = await officer.list_all("compliance/alerts", status="open", severity="HIGH")
+    answer = await officer.post(
+        f"compliance/alerts/{alert['id']}/resolve", **resolution, transaction_decision="release"
+    )
+    assert "SUBSCRIBER_BLOCKED" in require_success(answer)["message"]
+    failed = require_success(await app.get(f"transactions/{third['transaction_id']}"))
+    assert (failed["status"], failed["failure_code"]) == ("failed", "SUBSCRIBER_BLOCKED")
+    require_success(await officer.post(f"subscribers/{mohamed.id}/unblock", reason="cleared up"))
+    assert await aminata.get_funds() == ("988100.00", "0.00")
+
+    for customer in (aminata, mohamed):
+        assert sum_history(await app.list_transactions(customer.id)) == Decimal(
+            await customer.get_balance()
+        )
+
+
+async def test_somebody_who_pays_too_often(ada: Admin) -> None:
+    officer = await ada.create_admin("Isata", "C")
+    app = await ada.create_app()
+    ibrahim = await ada.create_funded_customer("1000.00", app, "Ibrahim Sesay")
+    till = (await ada.create_merchant()).server
+
+    # After ten in an hour somebody is told; each further one is noted on the same alert.
+    for _ in range(10):
+        require_success(await till.pay("1.00", ibrahim.card))
+    assert await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id) == []
+    for _ in range(10):
+        require_success(await till.pay("1.00", ibrahim.card))
+    (alert,) = await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id)
+    assert (alert["status"], alert["severity"], alert["occurrences"]) == ("open", "MEDIUM", 10)
+
+    # The twenty-first of the day is refused. He himself is not touched.
+    assert require_error(await till.pay("1.00", ibrahim.card)) == (403, "COMPLIANCE_REJECTED")
+    allowed, _, codes = await run_check(officer, ibrahim, "1.00")
+    assert not allowed
+    assert "COMPLIANCE_REJECTED" in codes
+    assert (await ibrahim.get_record())["status"] == "ACTIVE"
+    assert await ibrahim.get_balance() == "980.00"
+
+    # The officer talks to him and lets people pay more often.
+    daily = await find_rule(officer, "Many in a day")
+    require_success(await officer.put(f"compliance/rules/{daily['id']}", threshold=30))
+    require_success(await till.pay("1.00", ibrahim.card))
+    watched = {"status": "open", "subscriber_id": ibrahim.id}
+    for alert in await officer.list_all("compliance/alerts", **watched):
+        require_success(
+            await officer.post(
+                f"compliance/alerts/{alert['id']}/resolve",
+                status="false_positive",
+                resolution_notes="Sells newspapers",
+            )
+        )
+    assert await officer.list_all("compliance/alerts", **watched) == []
+    assert sum_history(await app.list_transactions(ibrahim.id)) == Decimal("979.00")

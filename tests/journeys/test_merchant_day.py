@@ -1,0 +1,165 @@
+"""A merchant's day: payments at two tills and in the app, declines, a line that breaks, refunds, a
+suspension over lunch, and the money home in the evening."""
+
+from decimal import Decimal
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import new_request_id
+from journeys.admin import Admin
+from journeys.api_caller import require_error, require_error_details, require_success
+from journeys.balance_from_history import sum_history
+from journeys.deployment import Deployment
+from notifications.builders import wait_until_equal
+
+
+async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
+    officer, finance = await ada.create_admin("Osman", "C"), await ada.create_admin("Fatmata", "F")
+    app = await ada.create_app()
+    aminata = await ada.create_funded_customer("3000.00", app, "Aminata Kamara")
+    mohamed = await ada.create_funded_customer("40.00", app, "Mohamed Sesay")
+    merchant = await ada.create_merchant("Kamara Stores")
+    front, front_record = await ada.create_terminal(merchant, "Front till")
+    back, back_record = await ada.create_terminal(merchant, "Back till")
+
+    # A small payment needs no PIN, a large one does. The receipt shows half a name at most.
+    assert (
+        require_success(await front.verify_card(aminata.card, PIN))["holder_name"] == "Aminata K."
+    )
+    bread = require_success(await front.pay("500.00", aminata.card, transaction_ref="ORDER-1"))
+    assert bread["remaining_balance"] == "2,500.00 SLE"
+    assert bread["fee_amount"] == "5.00 SLE"
+    assert require_error(await front.pay("500.01", aminata.card)) == (403, "PIN_REQUIRED")
+    answer = await front.pay("1000.00", aminata.card, WRONG_PIN)
+    assert require_error(answer) == (400, "INVALID_PIN")
+    stove = require_success(await front.pay("1000.00", aminata.card, PIN))
+    assert len(stove["approval_code"]) == 6
+
+    # In the app there is no PIN at all.
+    order = {"order": "A-17"}
+    payment = {"metadata": order, "request_id": new_request_id()}
+    delivery = require_success(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
+    assert delivery["metadata"] == order
+    # The other way to write the path leads to the same payment, and the same amount is the same.
+    again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
+    assert require_success(again) == delivery
+    assert again.headers["Idempotent-Replayed"] == "true"
+    answer = await merchant.server.pay_in_app("501.00", aminata.card)
+    assert require_error(answer) == (403, "PIN_REQUIRED")
+
+    # Declines: too little money, and a card that its holder has blocked.
+    answer = await back.pay("50.00", mohamed.card)
+    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
+    assert require_error_details(answer) == {"available": 40.0, "required": 50.0}
+    require_success(await app.post(f"cards/{mohamed.card}/block", reason="customer_request"))
+    answer = await back.pay("5.00", mohamed.card)
+    assert require_error(answer) == (403, "CARD_NOT_ACTIVE")
+    assert require_error_details(answer) == {"party": "sender"}
+    require_success(await app.post(f"cards/{mohamed.card}/unblock"))
+    require_success(await back.pay("5.00", mohamed.card))
+
+    # The line breaks before the answer; the till asks again, and again, with the same request id.
+    request_id = new_request_id()
+    await back.pay_and_disconnect("380.00", aminata.card, PIN, request_id)
+    await wait_until_equal(aminata.get_balance, "1000.00")
+    answer = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
+    rice = require_success(answer)
+    assert rice["remaining_balance"] == "1,000.00 SLE"
+    again = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
+    assert again.content == answer.content
+    assert [one.headers["Idempotent-Replayed"] for one in (answer, again)] == ["true", "true"]
+    answer = await back.pay("381.00", aminata.card, PIN, request_id=request_id)
+    assert require_error(answer) == (409, "DUPLICATE_REQUEST")
+    assert await aminata.get_balance() == "1000.00"
+
+    # The stove comes back in two parts, the delivery as a whole; nobody gets more than was paid.
+    part = require_success(await front.refund(stove["transaction_id"], "400"))
+    assert (part["amount"], part["refundable_amount"]) == ("400.00 SLE", "600.00 SLE")
+    answer = await back.refund(stove["transaction_id"], "600.01")
+    assert require_error(answer) == (422, "REFUND_EXCEEDS_REMAINING")
+    rest = require_success(await merchant.server.refund(stove["transaction_id"]))
+    assert (rest["amount"], rest["refundable_amount"]) == ("600.00 SLE", "0.00 SLE")
+    answer = await back.refund(stove["transaction_id"], "1")
+    assert require_error(answer) == (409, "ALREADY_REFUNDED")
+    require_success(await merchant.server.refund(delivery["transaction_id"], "20.00"))
+    assert await aminata.get_balance() == "2020.00"
+
+    # A competitor knows the number of a payment. It is of no use.
+    rival = await ada.create_merchant("Bangura Stores")
+    answer = await rival.server.refund(rice["transaction_id"])
+    assert require_error(answer) == (404, "TRANSACTION_NOT_FOUND")
+
+    # Over lunch the compliance officer looks at the shop. Every till is off at once, then on.
+    async with platform.open_client_per_process() as lines:
+        for line in lines:  # each process has seen the key before
+            require_success(await merchant.server.with_client(line).verify_card(aminata.card, PIN))
+        answer = await officer.post(f"processors/{merchant.id}/suspend", reason="many refunds")
+        suspended = require_success(answer)["processor"]
+        for till in (front, back, merchant.server):
+            for line in lines:
+                answer = await till.with_client(line).pay("1.00", aminata.card)
+                assert require_error(answer) == (403, "PROCESSOR_SUSPENDED")
+    assert (suspended["status"], suspended["suspend_reason"]) == ("suspended", "many refunds")
+    answer = await finance.post(
+        f"processors/{merchant.id}/transfer", subscriber_id=mohamed.id, amount="1"
+    )
+    assert require_error(answer) == (403, "PROCESSOR_SUSPENDED")
+    require_success(
+        await officer.post(f"processors/{merchant.id}/activate", reason="all explained")
+    )
+    require_success(await front.pay("20.00", aminata.card))
+
+    # One till is stolen; the other goes on.
+    url = f"processors/{merchant.id}/terminals/{back_record['id']}"
+    require_success(await ada.post(f"{url}/block", reason="stolen"))
+    assert require_error(await back.pay("1.00", aminata.card)) == (403, "TERMINAL_BLOCKED")
+    require_success(await front.pay("10.00", aminata.card))
+
+    # In the evening the owner, who is a customer too, gets the day's money.
+    owner = await app.register_customer("Kadiatu Kamara")
+    record = require_success(await ada.get(f"processors/{merchant.id}"))
+    # 500 + 120 + 5 + 380 + 20 + 10 without one percent, and 20 given back
+    assert record["balance"] == "1004.65"
+    answer = await finance.post(
+        f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1004.66"
+    )
+    assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
+    receipt = require_success(
+        await finance.post(
+            f"processors/{merchant.id}/transfer",
+            subscriber_id=owner.id,
+            amount="1000.00",
+            description="Sunday",
+        )
+    )
+    assert receipt["processor_balance"] == "4.65 SLE"
+    assert await owner.get_balance() == "1000.00"
+
+    # History and balance agree, for everybody.
+    history = await app.list_all(f"processors/{merchant.id}/transactions")
+    assert sum_history(history) == Decimal("4.65") == Decimal(await app.get_balance(merchant.id))
+    assert history[0]["balance_after"] == "4.65"
+    for customer in (aminata, mohamed, owner):
+        assert sum_history(await app.list_transactions(customer.id)) == Decimal(
+            await customer.get_balance()
+        )
+
+    # The line that broke left one payment behind.
+    assert [line["id"] for line in history if line["request_id"] == request_id] == [
+        rice["transaction_id"]
+    ]
+    by_id = {line["id"]: line for line in history}
+    assert by_id[stove["transaction_id"]]["status"] == "refunded"
+    assert by_id[delivery["transaction_id"]]["status"] == "partially_refunded"
+    assert by_id[delivery["transaction_id"]]["refunded_amount"] == "20.00"
+    assert by_id[bread["transaction_id"]]["terminal_id"] == front_record["id"]
+    assert {line["from"]["name"] for line in history if line["type"] == "pos_payment"} == {
+        "Aminata K.",
+        "Mohamed S.",
+    }
+    declined = [(line["amount"], line["failure_code"]) for line in history if line["failure_code"]]
+    assert declined == [
+        ("1004.66", "INSUFFICIENT_FUNDS"),
+        ("1.00", "PROCESSOR_SUSPENDED"),
+        ("5.00", "CARD_NOT_ACTIVE"),
+        ("50.00", "INSUFFICIENT_FUNDS"),
+    ]

@@ -1,0 +1,135 @@
+"""What is decided at one process holds at the other with the next request."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from harness import PIN
+from journeys.actors import App, Customer, Terminal
+from journeys.admin import Admin
+from journeys.api_caller import require_error, require_success
+from journeys.deployment import Deployment
+from notifications.builders import wait_until_equal
+from notifications.webhook_receiver import WebhookReceiver
+
+
+@pytest.fixture
+async def app(ada: Admin) -> App:
+    return await ada.create_app()
+
+
+@pytest.fixture
+async def aminata(ada: Admin, app: App) -> Customer:
+    return await ada.create_funded_customer("100000.00", app)
+
+
+@pytest.fixture
+async def till(ada: Admin) -> Terminal:
+    return (await ada.create_merchant()).server
+
+
+@pytest.fixture
+async def lines(
+    platform: Deployment, aminata: Customer, till: Terminal
+) -> AsyncIterator[list[httpx2.AsyncClient]]:
+    """To processes that have both taken payments, and so have read the rules."""
+    async with platform.open_client_per_process() as lines:
+        for line in lines:
+            require_success(await till.with_client(line).pay("1.00", aminata.card))
+        yield lines
+
+
+async def test_a_compliance_rule(
+    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+) -> None:
+    rules = require_success(await ada.get("compliance/rules"))["data"]
+    (large,) = [rule["id"] for rule in rules if rule["name"] == "Large amount"]
+    for asked, threshold, status in (
+        (0, "100", "under_review"),
+        (1, "500000", "completed"),
+        (1, "100", "under_review"),
+        (0, "500000", "completed"),
+    ):
+        require_success(
+            await ada.with_client(lines[asked]).put(
+                f"compliance/rules/{large}", threshold=threshold
+            )
+        )
+        for line in lines:
+            paid = require_success(await till.with_client(line).pay("101.00", aminata.card))
+            assert paid["status"] == status
+
+
+async def test_a_fee(
+    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+) -> None:
+    before = require_success(await ada.get("fee-rules"))["data"]
+    doubled = [{**step, "rate": "2"} if step["type"] == "pos_payment" else step for step in before]
+    for asked, steps, fee in ((0, doubled, "2.00 SLE"), (1, before, "1.00 SLE")):
+        require_success(await ada.with_client(lines[asked]).put("fee-rules", data=steps))
+        for line in lines:
+            paid = require_success(await till.with_client(line).pay("100.00", aminata.card))
+            assert paid["fee_amount"] == fee
+
+
+async def test_a_limit(
+    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+) -> None:
+    require_success(await ada.with_client(lines[0]).put("account-rules/1", max_transaction="1000"))
+    for line in lines:
+        answer = await till.with_client(line).pay("1000.01", aminata.card, PIN)
+        assert require_error(answer) == (403, "TRANSACTION_LIMIT_EXCEEDED")
+    require_success(await ada.with_client(lines[1]).put("account-rules/1", max_transaction="50000"))
+    for line in lines:
+        require_success(await till.with_client(line).pay("1000.01", aminata.card, PIN))
+
+
+async def test_who_is_told(
+    ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
+) -> None:
+    receiver = WebhookReceiver()
+
+    async def told() -> set[str]:
+        return {one.content["data"]["id"] for one in receiver.received}
+
+    async with receiver.listen():
+        wanted = {"url": receiver.url, "events": ["transaction.completed"]}
+        created = require_success(
+            await ada.with_client(lines[0]).post("admin/webhook-endpoints", **wanted)
+        )
+        paid = {
+            require_success(await till.with_client(line).pay("1.00", aminata.card))[
+                "transaction_id"
+            ]
+            for line in lines
+        }
+        await wait_until_equal(told, paid)
+        url = f"/api/v1/admin/webhook-endpoints/{created['id']}"
+        assert (await lines[1].delete(url, auth=ada.auth)).status_code == 204
+        for line in lines:
+            require_success(await till.with_client(line).pay("1.00", aminata.card))
+    assert await told() == paid
+    assert len(receiver.received) == 2
+
+
+async def test_a_terminal_that_is_blocked_and_a_key_that_is_deleted(
+    ada: Admin, aminata: Customer, lines: list[httpx2.AsyncClient]
+) -> None:
+    merchant = await ada.create_merchant()
+    till, terminal = await ada.create_terminal(merchant, "Front")
+    url = f"processors/{merchant.id}/terminals/{terminal['id']}"
+    for here, there in (lines, reversed(lines)):
+        require_success(await till.with_client(there).pay("1.00", aminata.card))
+        require_success(await ada.with_client(here).post(f"{url}/block", reason="stolen"))
+        answer = await till.with_client(there).pay("1.00", aminata.card)
+        assert require_error(answer) == (403, "TERMINAL_BLOCKED")
+        require_success(await ada.with_client(here).post(f"{url}/unblock"))
+        require_success(await till.with_client(there).pay("1.00", aminata.card))
+    key = f"/api/v1/processors/{merchant.id}/keys/{terminal['api_key_id']}"
+    assert (await lines[0].delete(key, auth=ada.auth)).status_code == 204
+    for line in lines:
+        assert require_error(await till.with_client(line).pay("1.00", aminata.card)) == (
+            401,
+            "UNAUTHORIZED",
+        )

@@ -1,0 +1,145 @@
+"""Support calls: a subscriber is blocked by mistake, forgets the PIN, changes it, locks it; and one
+whose record is closed to those who have no code from the subscriber's phone."""
+
+import pytest
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import App, Customer, Terminal
+from journeys.admin import Admin
+from journeys.api_caller import require_error, require_error_details, require_success
+from journeys.deployment import Deployment
+
+NEW_PIN, LAST_PIN = "8264", "6419"
+
+
+@pytest.fixture
+async def sorie(ada: Admin) -> Admin:
+    """Answers the telephone."""
+    return await ada.create_admin("Sorie", "S")
+
+
+@pytest.fixture
+async def app(ada: Admin) -> App:
+    return await ada.create_app()
+
+
+@pytest.fixture
+async def aminata(ada: Admin, app: App) -> Customer:
+    return await ada.create_funded_customer("500.00", app, "Aminata Kamara")
+
+
+@pytest.fixture
+async def till(ada: Admin) -> Terminal:
+    return (await ada.create_merchant()).server
+
+
+async def test_a_support_call(
+    platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
+) -> None:
+    officer = await ada.create_admin("Isata", "C")
+    url = f"subscribers/{aminata.id}"
+
+    # "My card is refused." He finds her by her number: she is blocked.
+    answer = await sorie.post(f"{url}/block")
+    assert require_error(answer) == (400, "INVALID_REQUEST")
+    require_success(await sorie.post(f"{url}/block", reason="reported a theft"))
+    assert require_error(await till.pay("10.00", aminata.card)) == (403, "SUBSCRIBER_BLOCKED")
+    (found,) = await sorie.list_all("subscribers", phone_number=aminata.phone)
+    assert (found["id"], found["status"]) == (aminata.id, "BLOCKED")
+    assert found["status_reason"] == "reported a theft"
+
+    # It was another card. He may block but not unblock; the officer may.
+    answer = await sorie.post(f"{url}/unblock")
+    assert require_error(answer) == (403, "FORBIDDEN")
+    assert require_error_details(answer)["required"]
+    assert require_success(await officer.post(f"{url}/unblock"))["subscriber"]["status"] == "ACTIVE"
+    assert require_error(await officer.post(f"{url}/unblock")) == (409, "NOT_BLOCKED")
+    require_success(await till.pay("10.00", aminata.card))
+
+    # "I have forgotten my PIN." She has tried, at the till and in the app, until it was locked.
+    answer = await till.pay("10.00", aminata.card, WRONG_PIN)
+    assert require_error_details(answer)["attempts_remaining"] == 2
+    answer = await aminata.app.post(f"{url}/verify-pin", pin=WRONG_PIN)
+    assert require_error_details(answer)["attempts_remaining"] == 1
+    answer = await till.verify_card(aminata.card, WRONG_PIN)
+    assert (require_error(answer), require_error_details(answer)["attempts_remaining"]) == (
+        (400, "INVALID_PIN"),
+        0,
+    )
+    for answer in (
+        await till.pay("10.00", aminata.card, PIN),
+        await aminata.app.post(f"{url}/change-pin", old_pin=PIN, new_pin=NEW_PIN),
+    ):
+        assert require_error(answer) == (403, "ACCOUNT_LOCKED")
+    locked = (await aminata.get_record())["pin_locked_until"]
+    assert require_error_details(answer)["locked_until"] == locked
+    require_success(await till.pay("10.00", aminata.card))  # a small payment needs no PIN
+
+    # He has a code sent to her phone; she reads it to him. He mistypes it once.
+    require_success(await sorie.post(f"{url}/reset-pin"))
+    code = await platform.get_pending_code(aminata.phone)
+    mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
+    answer = await sorie.post(f"{url}/reset-pin/confirm", otp=mistyped, new_pin=NEW_PIN)
+    assert require_error(answer) == (400, "INVALID_OTP")
+    assert require_error_details(answer)["attempts_remaining"] == 2
+    require_success(await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=NEW_PIN))
+    answer = await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
+    assert require_error(answer) == (400, "INVALID_OTP")  # a code is good for once
+    assert (await aminata.get_record())["pin_locked_until"] is None
+    assert require_error(await till.pay("10.00", aminata.card, PIN)) == (400, "INVALID_PIN")
+    require_success(await till.pay("10.00", aminata.card, NEW_PIN))
+
+    # Later she chooses one that she can remember.
+    for body, code in (
+        ({"old_pin": PIN, "new_pin": LAST_PIN}, "INVALID_PIN"),
+        ({"old_pin": NEW_PIN, "new_pin": NEW_PIN}, "SAME_PIN"),
+        ({"old_pin": NEW_PIN, "new_pin": "12345"}, "INVALID_REQUEST"),
+    ):
+        answer = await aminata.app.post(f"{url}/change-pin", **body)
+        assert (answer.status_code, answer.json()["code"]) == (400, code), answer.text
+    answer = await aminata.app.post(f"{url}/change-pin", old_pin=NEW_PIN, new_pin=LAST_PIN)
+    require_success(answer)
+    require_success(await till.pay("10.00", aminata.card, LAST_PIN))
+    assert await aminata.get_balance() == "460.00"
+
+
+async def test_a_restricted_subscriber_is_opened_with_a_code_from_the_phone(
+    platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
+) -> None:
+    officer = await ada.create_admin("Isata", "C")
+    url = f"subscribers/{aminata.id}"
+    require_success(await officer.put(url, restricted=True))
+    colleague = await ada.create_admin("Kadiatu", "S")
+
+    # Closed to the app, and to everybody at the desk, who cannot even find her.
+    for caller in (aminata.app, sorie, ada):
+        for path in (url, f"balance/{aminata.id}", f"cards/{aminata.card}"):
+            assert require_error(await caller.get(path)) == (403, "OTP_REQUIRED")
+        assert await caller.list_all("subscribers", phone_number=aminata.phone) == []
+        assert await caller.list_all("cards", search=aminata.card) == []
+        answer = await caller.get("transactions", user_id=aminata.id)
+        assert require_error(answer) == (403, "OTP_REQUIRED")
+    # Her card pays as before, and the messenger that she writes to knows her.
+    require_success(await till.pay("10.00", aminata.card, PIN))
+    messenger = platform.create_messenger_app()
+    assert require_success(await messenger.get(f"balance/{aminata.id}"))["balance"] == "490.00"
+
+    # She calls. With the code from her phone he sees her, and only he.
+    require_success(await sorie.post(f"{url}/restricted-access"))
+    code = await platform.get_pending_code(aminata.phone)
+    answer = await colleague.post(f"{url}/restricted-access/verify", otp=code)
+    assert require_error(answer) == (400, "INVALID_OTP")
+    granted = require_success(await sorie.post(f"{url}/restricted-access/verify", otp=code))
+    assert granted["expires_at"].endswith("Z")
+    assert require_success(await sorie.get(url))["phone_number"] == aminata.phone
+    assert await sorie.get_balance(aminata.id) == "490.00"
+    assert len(await sorie.list_transactions(aminata.id)) == 2
+    (card,) = await sorie.list_all("cards", search=aminata.card)
+    assert card["subscriber_id"] == aminata.id
+    for caller in (aminata.app, colleague, ada):
+        assert require_error(await caller.get(url)) == (403, "OTP_REQUIRED")
+
+    # Her card is stolen while they talk: blocking never waits for a code.
+    require_success(await colleague.post(f"cards/{aminata.card}/block", reason="stolen"))
+    require_success(await colleague.post(f"{url}/block", reason="stolen bag"))
+    assert require_error(await till.pay("1.00", aminata.card)) == (403, "CARD_NOT_ACTIVE")

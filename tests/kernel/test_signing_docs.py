@@ -1,0 +1,88 @@
+"""docs/signing.md says what the code does, and its shell lines give what it says."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tapgate import signing
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "signing.md"
+
+
+class Example(msgspec.Struct):
+    vector: dict[str, str]
+    shell: str
+    signature: str
+
+
+def parse_examples() -> dict[str, Example]:
+    found = {}
+    for section in DOCUMENT.read_text().split("\n## ")[1:]:
+        blocks = dict(re.findall(r"```(\w+)\n(.*?)\n```", section, re.DOTALL))
+        if "vector" not in blocks:  # a section about something else than a signature
+            continue
+        vector = dict(line.split(maxsplit=1) for line in blocks["vector"].splitlines())
+        found[section.splitlines()[0]] = Example(vector, blocks["sh"], blocks["signature"])
+    return found
+
+
+def sign_request(vector: dict[str, str]) -> str:
+    return signing.sign(
+        vector["secret"].encode(),
+        vector["method"],
+        vector["path"],
+        vector["timestamp"],
+        vector["body"].encode(),
+    )
+
+
+def sign_service_request(vector: dict[str, str]) -> str:
+    return signing.sign_service(
+        vector["secret"].encode(),
+        vector["method"],
+        vector["path"],
+        vector["query"].encode(),
+        vector["timestamp"],
+    )
+
+
+def sign_webhook(vector: dict[str, str]) -> str:
+    return signing.webhook_signature(vector["secret"].encode(), vector["body"].encode())
+
+
+def sign_event(vector: dict[str, str]) -> str:
+    return signing.standard_webhook_signature(
+        vector["secret"], vector["id"], int(vector["timestamp"]), vector["body"].encode()
+    )
+
+
+SIGNERS: dict[str, Callable[[dict[str, str]], str]] = {
+    "POS terminals and processors": sign_request,
+    "Partners": sign_request,
+    "Internal services": sign_service_request,
+    "Webhooks in, from a funding partner": sign_webhook,
+    "Events out": sign_event,
+}
+
+
+def test_every_signature_has_an_example() -> None:
+    assert parse_examples().keys() == SIGNERS.keys()
+
+
+@pytest.mark.parametrize("title", SIGNERS)
+def test_the_code_gives_the_documented_signature(title: str) -> None:
+    example = parse_examples()[title]
+    assert SIGNERS[title](example.vector) == example.signature
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.parametrize("title", SIGNERS)
+def test_the_shell_line_gives_the_documented_signature(title: str) -> None:
+    example = parse_examples()[title]
+    done = subprocess.run(["sh", "-ec", example.shell], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == example.signature

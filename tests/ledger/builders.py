@@ -1,0 +1,281 @@
+"""A small economy written straight into the database, for tests of the ledger itself."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate import ids
+from tapgate.ledger import chart, rules
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
+from tapgate.ledger.engine import Ledger
+from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.pins import set_pin
+from tapgate.ledger.rollups import get_bucket_start
+from tapgate.ledger.verify import verify
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+CURRENCY = "SLE"
+PIN = "1234"
+WRONG_PIN = "9999"
+_sequence = itertools.count(1)
+
+
+class PlaintextPin(msgspec.Struct, frozen=True):
+    """A stored PIN whose verifier is the PIN: how PINs are protected is not the ledger's matter."""
+
+    verifier: bytes
+    key_id: str = "test"
+    salt: bytes = b""
+
+
+def is_correct_pin(state: PinState, pin: str) -> bool:
+    return state.verifier == pin.encode()
+
+
+class FakeClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, moment: datetime | None = None) -> None:
+        self.now = moment or datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class LedgerDriver:
+    """Accounts by nickname, and a ledger to move money between them."""
+
+    def __init__(self, database: Database, ledger: Ledger, clock: FakeClock) -> None:
+        self.database = database
+        self.ledger = ledger
+        self.clock = clock
+        self.new_id = ids.IdGenerator(999, lambda: int(clock().timestamp() * 1000))
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        database: Database,
+        clock: FakeClock | None = None,
+        timezone: str = "Africa/Freetown",
+        slot: int = 1,
+    ) -> "LedgerDriver":
+        """Another slot is another process on the same books."""
+        clock = clock or FakeClock()
+        signals = Signals(url)
+        await signals.start()
+        new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
+        async with database.transaction() as tx:
+            await rules.insert_defaults(tx, CURRENCY, new_id)
+        ledger = await Ledger.start(
+            url,
+            signals,
+            currency=CURRENCY,
+            timezone=ZoneInfo(timezone),
+            clock=clock,
+            new_id=new_id,
+            is_right_pin=is_correct_pin,
+        )
+        books = cls(database, ledger, clock)
+        books.signals = signals
+        return books
+
+    signals: Signals
+
+    async def close(self) -> None:
+        await self.ledger.stop()
+        await self.signals.stop()
+
+    async def create_account(self, kind: str, owner_id: int, **more: Any) -> int:
+        account_id = self.new_id()
+        async with self.database.transaction() as tx:
+            await open_account(
+                tx,
+                id=account_id,
+                kind=kind,
+                owner_id=owner_id,
+                holder_name="Aminata Kamara",
+                public_name="Aminata K.",
+                currency=CURRENCY,
+                **more,
+            )
+        return account_id
+
+    async def create_subscriber(self, balance: int = 0, *, kyc_level: int = 1) -> int:
+        subscriber_id = self.new_id()
+        account_id = await self.create_account(chart.WALLET, subscriber_id, kyc_level=kyc_level)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name,
+                                            created_at, updated_at)
+                   VALUES ($1, $2, $3, 'Aminata', 'Kamara', now(), now())""",
+                subscriber_id,
+                account_id,
+                f"+2327{next(_sequence):07d}",
+            )
+            await set_pin(tx, subscriber_id, PlaintextPin(PIN.encode()))
+        if balance:
+            await self.deposit(account_id, balance)
+        return subscriber_id
+
+    async def create_card(self, subscriber_id: int | None, **more: Any) -> str:
+        serial = f"CARD-{next(_sequence)}"
+        card_id = self.new_id()
+        is_child = "daily_limit" in more
+        account_id = subscriber_id and await self.get_account_id(subscriber_id)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO cards (id, serial, type, status, subscriber_id, account_id,
+                                      pin_holder_id, daily_limit, expires_at, created_at,
+                                      updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now(), now())""",
+                card_id,
+                serial,
+                None if subscriber_id is None else "CHILD" if is_child else "PARENT",
+                "UNASSIGNED" if subscriber_id is None else "ACTIVE",
+                subscriber_id,
+                account_id,
+                card_id if is_child else subscriber_id,
+                more.get("daily_limit"),
+                more.get("expires_at"),
+            )
+            if is_child:
+                await set_pin(tx, card_id, PlaintextPin(more["pin"].encode()))
+        return serial
+
+    async def create_agent(
+        self, balance: int = 0, *, tier: int = 1, parent: int | None = None
+    ) -> int:
+        agent_id = self.new_id()
+        float_id = await self.create_account(chart.FLOAT, agent_id)
+        commission_id = await self.create_account(chart.COMMISSION, agent_id)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO agents (id, account_id, commission_account_id, agent_type,
+                                       parent_agent_id, phone_number, commission_tier, created_at,
+                                       updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, now(), now())""",
+                agent_id,
+                float_id,
+                commission_id,
+                "sub_agent" if parent else "super_agent",
+                parent,
+                f"+2328{next(_sequence):07d}",
+                tier,
+            )
+            await set_pin(tx, agent_id, PlaintextPin(PIN.encode()))
+        if balance:
+            await self.deposit(float_id, balance)
+        return agent_id
+
+    async def create_processor(self, balance: int = 0) -> int:
+        processor_id = self.new_id()
+        account_id = await self.create_account(chart.SETTLEMENT, processor_id)
+        await self.database.execute(
+            """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
+               VALUES ($1, $2, '+23276000000', 'a@b.sl', now(), now())""",
+            processor_id,
+            account_id,
+        )
+        if balance:
+            await self.deposit(account_id, balance)
+        return processor_id
+
+    async def create_partner(self, balance: int = 0, *, overdraft: int = 0) -> int:
+        partner_id = self.new_id()
+        account_id = await self.create_account(chart.CLEARING, partner_id, overdraft=overdraft)
+        await self.database.execute(
+            """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+               VALUES ($1, $2, '', now())""",
+            partner_id,
+            account_id,
+        )
+        if balance:
+            await self.deposit(account_id, balance)
+        return partner_id
+
+    async def deposit(self, account_id: int, amount: int) -> None:
+        """Cash comes in: past the limits, through the ledger like everything else."""
+        async with self.database.transaction() as tx:
+            cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
+            transaction_id = self.new_id()
+            await tx.execute(
+                """INSERT INTO transactions (id, type, status, channel, amount, fee_amount,
+                                             currency, from_account, to_account, created_at)
+                   VALUES ($1, 'transfer', 'completed', 'admin', $2, 0, $3, $4, $5, $6)""",
+                transaction_id,
+                amount,
+                CURRENCY,
+                cash,
+                account_id,
+                self.clock(),
+            )
+            await tx.execute(
+                "INSERT INTO entries VALUES ($1, 0, $2, $3, $4)",
+                transaction_id,
+                cash,
+                account_id,
+                amount,
+            )
+            await tx.execute(
+                "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, amount
+            )
+            await tx.execute(
+                """INSERT INTO figures AS there
+                   VALUES ($1, 'transfer', 'completed', NULL, 999, 1, $2, 0)
+                   ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
+                   SET count = there.count + 1, amount = there.amount + excluded.amount""",
+                get_bucket_start(self.clock()),
+                amount,
+            )
+
+    async def get_account_id(self, owner_id: int, kind: str | None = None) -> int:
+        kinds = [kind] if kind else [chart.WALLET, chart.FLOAT, chart.SETTLEMENT, chart.CLEARING]
+        found = await self.database.fetchval(
+            "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2)", owner_id, kinds
+        )
+        return int(found)
+
+    async def get_balance(self, owner_id: int, kind: str | None = None) -> int:
+        account_id = await self.get_account_id(owner_id, kind)
+        found = await self.database.fetchval(
+            "SELECT balance FROM accounts WHERE id = $1", account_id
+        )
+        return int(found)
+
+    async def get_platform_balance(self, kind: str) -> int:
+        found = await self.database.fetchval(
+            """SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount ELSE -amount END), 0)
+               FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
+               WHERE a.kind = $1 AND a.owner_id IS NULL""",
+            kind,
+        )
+        return int(found)
+
+    async def submit(self, order: LedgerCommand) -> Outcome:
+        return await self.ledger.submit(order)
+
+    async def submit_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
+        """As one batch."""
+        return await self.ledger._run_with_retries(orders)
+
+
+async def require_balanced_books(database: Database) -> None:
+    """What must be true whatever happened: proven from the entries alone."""
+    async with database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+
+
+def build_request_key(name: str, content: str = "the same") -> ScopedIdempotencyKey:
+    return ScopedIdempotencyKey("test", name, content.encode())
+
+
+def build_command(kind: str, payer: Any, payee: Any, amount: int | None, **more: Any) -> Command:
+    return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **more)

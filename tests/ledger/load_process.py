@@ -1,0 +1,141 @@
+"""A ledger process for tests.
+
+`python load_process.py` reads a plan of commands as JSON from standard input and writes one JSON
+line for every outcome as it arrives.
+"""
+
+import asyncio
+import random
+import sys
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate import ids
+from tapgate.clock import system_clock
+from tapgate.errors import ApiError
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
+from tapgate.ledger.engine import Ledger
+from tapgate.ledger.pin_attempts import PinState
+from tapgate.store.signals import Signals
+
+
+class LoadPlan(msgspec.Struct, kw_only=True):
+    url: str
+    slot: int
+    seed: int
+    wallets: list[int]
+    merchants: list[int]
+    agents: list[int]
+    cards: list[str]
+    command_count: int
+    max_concurrency: int = 50
+    #: Everybody asks for the same one thing under this name.
+    shared_request_id: str | None = None
+    pin: str | None = None
+
+
+def is_correct_pin(state: PinState, pin: str) -> bool:
+    return state.verifier == pin.encode()
+
+
+def build_random_command(plan: LoadPlan, chance: random.Random, number: int) -> Command:
+    wallet = commands.subscriber_party(chance.choice(plan.wallets))
+    payer: Party = wallet
+    if plan.shared_request_id is not None or plan.pin is not None:
+        sides = (
+            commands.subscriber_party(plan.wallets[0]),
+            commands.subscriber_party(plan.wallets[1]),
+        )
+        return build_command(plan, chart.TRANSFER, sides, 1_00, plan.shared_request_id)
+    kind = chance.choice(
+        [
+            chart.POS_PAYMENT,
+            chart.POS_PAYMENT,
+            chart.TRANSFER_P2P,
+            chart.AGENT_CASHIN,
+            chart.AGENT_CASHOUT,
+            chart.PROCESSOR_TRANSFER,
+        ]
+    )
+    if kind == chart.POS_PAYMENT:
+        payer = commands.card_party(chance.choice(plan.cards))
+        payee = commands.processor_party(chance.choice(plan.merchants))
+    elif kind == chart.TRANSFER_P2P:
+        payee = commands.card_party(chance.choice(plan.cards))
+    elif kind == chart.AGENT_CASHIN:
+        payer, payee = commands.agent_party(chance.choice(plan.agents)), wallet
+    elif kind == chart.AGENT_CASHOUT:
+        payee = commands.agent_party(chance.choice(plan.agents))
+    else:
+        payer, payee = commands.processor_party(chance.choice(plan.merchants)), wallet
+    amount = chance.randrange(1, 20_00)
+    # Now and then the same name again, also in the other process.
+    name = f"{plan.seed}-{number}" if chance.random() < 0.8 else f"shared-{number % 50}"
+    return build_command(plan, kind, (payer, payee), amount, name)
+
+
+def build_command(
+    plan: LoadPlan, kind: str, sides: tuple[Party, Party], amount: int, name: str | None
+) -> Command:
+    payer, payee = sides
+    asked = repr((kind, sides, amount)).encode()
+    return Command(
+        type=kind,
+        channel="api",
+        payer=payer,
+        payee=payee,
+        amount=amount,
+        payer_pin=plan.pin,
+        idempotency_key=ScopedIdempotencyKey("hammer", name, asked) if name is not None else None,
+    )
+
+
+async def main(plan: LoadPlan) -> None:
+    signals = Signals(plan.url)
+    await signals.start()
+    ledger = await Ledger.start(
+        plan.url,
+        signals,
+        currency="SLE",
+        timezone=ZoneInfo("UTC"),
+        clock=system_clock,
+        new_id=ids.IdGenerator(plan.slot),
+        is_right_pin=is_correct_pin,
+    )
+    chance = random.Random(plan.seed)
+    orders = [build_random_command(plan, chance, number) for number in range(plan.command_count)]
+    places = asyncio.Semaphore(plan.max_concurrency)
+    write_line({"ready": True})
+
+    async def ask(command: Command) -> None:
+        async with places:
+            try:
+                outcome = await ledger.submit(command)
+            except ApiError as error:
+                write_line({"lost": str(error.code)})
+                return
+        write_line(
+            {
+                "request": command.idempotency_key and command.idempotency_key.request_id,
+                "transaction": outcome.result and outcome.result.transaction_id,
+                "code": outcome.code,
+                "replayed": outcome.replayed,
+            }
+        )
+
+    await asyncio.gather(*(ask(command) for command in orders))
+    write_line({"tried_again": ledger.batch_stats.retries})
+    await ledger.stop()
+    await signals.stop()
+
+
+def write_line(words: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.read(), type=LoadPlan)))

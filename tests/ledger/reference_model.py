@@ -1,0 +1,309 @@
+"""What the ledger should do, said once more in the plainest way: one economy in dictionaries, one
+command after the other, no batches, no database. The ledger is tested against it."""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from tapgate.errors import Code
+from tapgate.ledger import chart
+
+PIN = "1234"
+CHILD_PIN = "4321"
+
+# Small figures, so that random amounts meet every limit. Minor units.
+LIMITS = {
+    1: {"max_balance": 2_000, "transaction": 700, "day": 1_500, "month": 2_000, "no_pin": 50},
+    2: {"max_balance": 4_000, "transaction": 900, "day": 2_500, "month": 3_000, "no_pin": 80},
+}
+REVIEW_ABOVE = 600
+MAX_PAYMENTS_PER_DAY = 9
+MAX_WRONG_PINS_PER_DAY = 4  # own and child card's; more of them block
+CHILD_LIMIT = 300
+REVIEW_CASH_ABOVE = 280  # a cash-in for its payee, a cash-out for its agent
+MAX_CASH_OPERATIONS_PER_DAY = 8  # of one agent
+COMMISSION_RATES = {chart.AGENT_CASHIN: 1_000, chart.AGENT_CASHOUT: 700}  # thousandths of a percent
+MIN_COMMISSIONED_AMOUNT = 50
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
+OVERDRAFT = 200
+HALF_HOUR = timedelta(minutes=30)
+WALLETS = {"w0": 1, "w1": 1, "w2": 2}
+CARDS = {"c0": "w0", "k0": "w0", "c1": "w1"}  # k0 is a child card
+MONITORED_TYPES = ("transfer_p2p", "transfer", "pos_payment", "online_payment")
+LIMITED_TYPES = (*MONITORED_TYPES, "agent_cashout")
+
+
+@dataclass
+class Step:
+    """One thing that is asked for. `amount` None is all of it."""
+
+    kind: str
+    payer: str = ""
+    payee: str = ""
+    amount: int | None = 0
+    pin: str | None = None
+    request: str | None = None
+    original: int | None = None  # which of the transactions so far
+    release: bool = True
+    hours: int = 0
+
+
+@dataclass
+class ModelTransaction:
+    """A transaction of the model."""
+
+    kind: str
+    payer: str
+    payee: str
+    card: str | None
+    amount: int
+    fee: int
+    status: str
+    created_at: datetime
+    refunded: int = 0
+    posted_at: datetime | None = None
+    unmatched_cash: int = (
+        0  # of a cash movement: what a later one in the other direction is matched with
+    )
+
+
+@dataclass
+class ReferenceModel:
+    now: datetime
+    balances: dict[str, int]
+    held: dict[str, int] = field(default_factory=dict)
+    pin_failures: dict[str, int] = field(default_factory=dict)
+    locked: dict[str, datetime] = field(default_factory=dict)
+    wrong_pins: list[tuple[str, datetime]] = field(default_factory=list)
+    spent_without_pin: dict[tuple[str, date], int] = field(default_factory=dict)
+    transactions: list[ModelTransaction] = field(default_factory=list)
+    outcomes_by_request: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    accrued_commission: int = 0  # by the agent, in thousandths of a percent of a minor unit
+
+    def run(self, step: Step) -> Code | str | None:
+        """The code of an objection, or the status of what happened."""
+        if step.kind == "settle":
+            return self._decide_review(step)
+        asked = (step.kind, step.payer, step.payee, step.amount, step.original)
+        if step.request in self.outcomes_by_request:
+            first, answer = self.outcomes_by_request[step.request]
+            return answer if first == asked else Code.DUPLICATE_REQUEST
+        result, recorded = self._refund(step) if step.kind == "refund" else self._execute(step)
+        if step.request is not None and recorded:
+            self.outcomes_by_request[step.request] = (asked, result)
+        return result
+
+    def _available(self, name: str) -> int:
+        overdraft = OVERDRAFT if name == "partner" else 0
+        return self.balances[name] - self.held.get(name, 0) + overdraft
+
+    def _execute(self, step: Step) -> tuple[Code | str, bool]:
+        assert step.amount is not None
+        card = step.payer if step.payer in CARDS else None
+        payer, payee = CARDS.get(step.payer, step.payer), CARDS.get(step.payee, step.payee)
+        if payer == payee:
+            return Code.SELF_TRANSFER, False
+        objection = self._check_pin(step, payer, card)
+        if objection:
+            return objection, False
+        fee = self._calculate_fee(step)
+        objection = self._check_limits(step, payer, card)
+        objection = objection or self._check_compliance(step, payer)
+        sender_fee = fee if step.kind == "transfer_p2p" else 0
+        if not objection and payer != "cash" and self._available(payer) < step.amount + sender_fee:
+            objection = Code.INSUFFICIENT_FLOAT if payer == "agent" else Code.INSUFFICIENT_FUNDS
+        if not objection and payee in WALLETS:
+            room = LIMITS[WALLETS[payee]]["max_balance"] - self.balances[payee]
+            objection = Code.MAX_BALANCE_EXCEEDED if step.amount > room else None
+        status = "failed" if objection else "completed"
+        if not objection and step.kind in MONITORED_TYPES and step.amount > REVIEW_ABOVE:
+            status = "under_review"
+        if not objection and step.kind in COMMISSION_RATES and step.amount > REVIEW_CASH_ABOVE:
+            status = "under_review"
+        made = ModelTransaction(step.kind, payer, payee, card, step.amount, fee, status, self.now)
+        self.transactions.append(made)
+        if objection:
+            return objection, True
+        if card and step.pin is None:
+            day = (card, self.now.date())
+            self.spent_without_pin[day] = self.spent_without_pin.get(day, 0) + step.amount
+        if status == "under_review":
+            self.held[payer] = self.held.get(payer, 0) + step.amount + sender_fee
+        else:
+            self._post(made)
+        return status, True
+
+    def _post(self, made: ModelTransaction) -> None:
+        self.balances[made.payer] -= made.amount
+        self.balances[made.payee] += made.amount
+        self.balances[made.payer if made.kind == "transfer_p2p" else made.payee] -= made.fee
+        self.balances["fees"] += made.fee
+        made.posted_at = self.now
+        if made.kind in COMMISSION_RATES:
+            commission = self._calculate_commission(made)
+            self.balances["commission"] += commission
+            self.balances["expense"] -= commission
+
+    def _calculate_commission(self, made: ModelTransaction) -> int:
+        """Every unit of cash is matched with the oldest one that went the other way."""
+        since = max(made.created_at - DAY, self.now - WEEK)
+        earlier = [
+            other
+            for other in self.transactions
+            if (other.payer, other.payee) == (made.payee, made.payer)
+            and other.kind in COMMISSION_RATES
+            and other.posted_at is not None
+            and other.posted_at >= since
+        ]
+        earning = made.amount
+        for _ in range(made.amount):
+            matched = [other for other in earlier if other.unmatched_cash]
+            if not matched:
+                break
+            min(matched, key=lambda other: other.posted_at or self.now).unmatched_cash -= 1
+            earning -= 1
+        returned = made.amount - earning
+        made.unmatched_cash = returned if made.kind == chart.AGENT_CASHIN else made.amount
+        if made.amount < MIN_COMMISSIONED_AMOUNT:
+            return 0
+        before = self.accrued_commission
+        self.accrued_commission += earning * COMMISSION_RATES[made.kind]
+        return (self.accrued_commission + 50_000) // 100_000 - (before + 50_000) // 100_000
+
+    def _calculate_fee(self, step: Step) -> int:
+        assert step.amount is not None
+        if step.kind == "transfer_p2p":
+            return (step.amount * 15 + 500) // 1000
+        return (step.amount + 50) // 100 if step.kind.endswith("_payment") else 0
+
+    def _check_pin(self, step: Step, payer: str, card: str | None) -> Code | None:
+        if step.pin is None:
+            if card is None:
+                return None
+            limit = LIMITS[WALLETS[payer]]["no_pin"]
+            spent = self.spent_without_pin.get((card, self.now.date()), 0)
+            over = step.amount > limit or spent + step.amount > 5 * limit
+            return Code.PIN_REQUIRED if over else None
+        holder = card if card == "k0" else payer
+        if holder not in (*WALLETS, "k0", "agent"):
+            return Code.INVALID_PIN
+        until = self.locked.get(holder)
+        if until is not None and self.now < until:
+            return Code.ACCOUNT_LOCKED
+        if until is not None:
+            del self.locked[holder]
+            self.pin_failures[holder] = 0
+        if step.pin == (CHILD_PIN if holder == "k0" else PIN):
+            self.pin_failures[holder] = 0
+            return None
+        self.pin_failures[holder] = self.pin_failures.get(holder, 0) + 1
+        self.wrong_pins.append((payer, self.now))
+        if self.pin_failures[holder] == 3:
+            self.locked[holder] = self.now + HALF_HOUR
+        return Code.INVALID_PIN
+
+    def _sum_sent(self, payer: str, card: str | None = None) -> tuple[int, int]:
+        """What was sent today and this month, less what was given back."""
+        sent = [
+            made
+            for made in self.transactions
+            if made.payer == payer
+            and made.kind in LIMITED_TYPES
+            and made.status != "failed"
+            and (card is None or made.card == card)
+        ]
+        today = sum(m.amount - m.refunded for m in sent if m.created_at.date() == self.now.date())
+        month = sum(
+            m.amount - m.refunded
+            for m in sent
+            if (m.created_at.year, m.created_at.month) == (self.now.year, self.now.month)
+        )
+        return today, month
+
+    def _check_limits(self, step: Step, payer: str, card: str | None) -> Code | None:
+        if payer not in WALLETS or step.kind not in LIMITED_TYPES:
+            return None
+        assert step.amount is not None
+        limits = LIMITS[WALLETS[payer]]
+        if step.amount > limits["transaction"]:
+            return Code.TRANSACTION_LIMIT_EXCEEDED
+        if card == "k0" and self._sum_sent(payer, card)[0] + step.amount > CHILD_LIMIT:
+            return Code.CARD_LIMIT_EXCEEDED
+        today, month = self._sum_sent(payer)
+        if today + step.amount > limits["day"]:
+            return Code.DAILY_LIMIT_EXCEEDED
+        return Code.MONTHLY_LIMIT_EXCEEDED if month + step.amount > limits["month"] else None
+
+    def _check_compliance(self, step: Step, payer: str) -> Code | None:
+        if step.kind in COMMISSION_RATES:
+            too_many = self.count_recent_cash() + 1 > MAX_CASH_OPERATIONS_PER_DAY
+            return Code.COMPLIANCE_REJECTED if too_many else None
+        if payer not in WALLETS or step.kind not in MONITORED_TYPES:
+            return None
+        recent = [
+            made
+            for made in self.transactions
+            if made.payer == payer
+            and made.kind in MONITORED_TYPES
+            and made.status != "failed"
+            and (self.now - made.created_at).total_seconds() <= 86_400
+        ]
+        too_many = len(recent) + 1 > MAX_PAYMENTS_PER_DAY
+        too_many |= self.count_recent_wrong_pins(payer) > MAX_WRONG_PINS_PER_DAY
+        return Code.COMPLIANCE_REJECTED if too_many else None
+
+    def count_recent_cash(self) -> int:
+        return sum(
+            made.kind in COMMISSION_RATES
+            and made.status != "failed"
+            and self.now - made.created_at <= DAY
+            for made in self.transactions
+        )
+
+    def count_recent_wrong_pins(self, payer: str) -> int:
+        day_ago = self.now - timedelta(days=1)
+        return sum(who == payer and when >= day_ago for who, when in self.wrong_pins)
+
+    def _refund(self, step: Step) -> tuple[Code | str, bool]:
+        original = self.transactions[step.original] if step.original is not None else None
+        if original is None or "merchant" not in (original.payer, original.payee):
+            return Code.TRANSACTION_NOT_FOUND, False
+        if original.status == "refunded":
+            return Code.ALREADY_REFUNDED, False
+        if original.payer == "merchant" or original.status in ("failed", "under_review"):
+            return Code.NOT_REFUNDABLE, False
+        remaining = original.amount - original.refunded
+        amount = remaining if step.amount is None else step.amount
+        if amount > remaining:
+            return Code.REFUND_EXCEEDS_REMAINING, False
+        fee_back = original.fee if amount == remaining else 0
+        refund = ModelTransaction(
+            "refund", "merchant", original.payer, None, amount, 0, "failed", self.now
+        )
+        self.transactions.append(refund)
+        if self._available("merchant") < amount - fee_back:
+            return Code.INSUFFICIENT_FUNDS, True
+        refund.status = "completed"
+        original.refunded += amount
+        original.status = "refunded" if amount == remaining else "partially_refunded"
+        self.balances["merchant"] += fee_back - amount
+        self.balances["fees"] -= fee_back
+        self.balances[original.payer] += amount
+        return "completed", True
+
+    def _decide_review(self, step: Step) -> Code | str:
+        row = self.transactions[step.original] if step.original is not None else None
+        if row is None:
+            return Code.TRANSACTION_NOT_FOUND
+        if row.status != "under_review":
+            return Code.ALREADY_RESOLVED
+        self.held[row.payer] -= row.amount + (row.fee if row.kind == "transfer_p2p" else 0)
+        row.status = "failed"
+        full = (
+            row.payee in WALLETS
+            and self.balances[row.payee] + row.amount > LIMITS[WALLETS[row.payee]]["max_balance"]
+        )
+        if step.release and not full:
+            row.status = "completed"
+            self._post(row)
+        return row.status

@@ -1,0 +1,515 @@
+"""Random sequences of commands: the ledger and the plain model agree about everything, and it does
+not matter how the commands fall into batches."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from ledger import reference_model
+from ledger.builders import FakeClock, LedgerDriver, is_correct_pin
+from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
+from tapgate import ids
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
+from tapgate.ledger.decide import decide
+from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.review import decide_review
+from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, FeeStep, Rules
+from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction, apply_decision
+from tapgate.ledger.verify import verify
+from tapgate.store.database import Database
+
+START = datetime(2026, 3, 30, 9, tzinfo=UTC)  # a month ends within the longest sequences
+OWNERS = {"w0": 100, "w1": 101, "w2": 102, "agent": 103, "merchant": 104, "partner": 105}
+ACCOUNTS = {name: owner * 10 for name, owner in OWNERS.items()}
+ACCOUNTS |= {"commission": 2000, "fees": 2001, "expense": 2002, "cash": 2003}
+OPENING_BALANCES = {
+    "w0": 1_900,
+    "w1": 1_000,
+    "w2": 3_000,
+    "agent": 900,
+    "merchant": 30,
+    "partner": 100,
+}
+
+amounts = st.sampled_from([1, 34, 49, 50, 50, 50, 51, 80, 120, 250, 300, 400, 601, 650, 701, 901])
+requests = st.one_of(st.none(), st.none(), st.sampled_from(["r1", "r2", "r3", "r4", "r5"]))
+pins = st.sampled_from(
+    [reference_model.PIN, reference_model.PIN, reference_model.PIN, None, "0000"]
+)
+wallets, cards = st.sampled_from(sorted(WALLETS)), st.sampled_from(sorted(CARDS))
+payments = st.sampled_from([chart.POS_PAYMENT, chart.ONLINE_PAYMENT])
+
+
+def build_steps(kind: Any, payer: Any, payee: Any) -> Any:
+    return st.builds(
+        Step, kind=kind, payer=payer, payee=payee, amount=amounts, pin=pins, request=requests
+    )
+
+
+steps = st.one_of(
+    build_steps(st.just(chart.TRANSFER_P2P), wallets, cards),
+    build_steps(st.just(chart.TRANSFER), wallets, wallets),
+    build_steps(payments, cards, st.just("merchant")),
+    build_steps(payments, cards, st.just("merchant")),
+    build_steps(payments, cards, st.just("merchant")),
+    build_steps(st.just(chart.AGENT_CASHIN), st.just("agent"), wallets),
+    build_steps(st.just(chart.AGENT_CASHOUT), wallets, st.just("agent")),
+    st.builds(
+        Step,
+        kind=st.just(chart.PARTNER_FUND),
+        payer=st.just("partner"),
+        payee=wallets,
+        amount=amounts,
+        request=requests,
+    ),
+    st.builds(
+        Step,
+        kind=st.just("refund"),
+        amount=st.one_of(st.none(), amounts),
+        original=st.integers(0, 30),
+        request=requests,
+    ),
+    st.builds(Step, kind=st.just("settle"), original=st.integers(0, 30), release=st.booleans()),
+    st.builds(Step, kind=st.just("wait"), hours=st.sampled_from([1, 6, 13])),
+)
+sequences = st.lists(steps, min_size=20, max_size=40)
+
+
+def build_rules() -> Rules:
+    step = FeeStep(up_to=None, rate=1_000, payer="receiver")
+    return Rules(
+        currency="SLE",
+        limits={
+            level: AccountRule(
+                kyc_level=level,
+                max_balance=figures["max_balance"],
+                max_transaction=figures["transaction"],
+                daily_limit=figures["day"],
+                monthly_limit=figures["month"],
+                no_pin_limit=figures["no_pin"],
+                requirements=[],
+            )
+            for level, figures in reference_model.LIMITS.items()
+        },
+        fees={
+            chart.TRANSFER_P2P: (FeeStep(up_to=None, rate=1_500, payer="sender"),),
+            chart.POS_PAYMENT: (step,),
+            chart.ONLINE_PAYMENT: (step,),
+        },
+        commissions={
+            (kind, 1): CommissionRule(rate, reference_model.MIN_COMMISSIONED_AMOUNT)
+            for kind, rate in reference_model.COMMISSION_RATES.items()
+        },
+        compliance_rules=(
+            build_rule(1, "AMOUNT_THRESHOLD", reference_model.REVIEW_ABOVE, None, "review"),
+            build_rule(
+                2, "TRANSACTION_COUNT", reference_model.MAX_PAYMENTS_PER_DAY, 86_400, "block"
+            ),
+            build_rule(3, "PIN_FAILURES", reference_model.MAX_WRONG_PINS_PER_DAY, 86_400, "block"),
+            *(ComplianceRule(**rule, severity="LOW") for rule in CASH_RULES),
+        ),
+        platform_accounts={
+            chart.FEES: ACCOUNTS["fees"],
+            chart.COMMISSION_EXPENSE: ACCOUNTS["expense"],
+            chart.CASH: ACCOUNTS["cash"],
+        },
+    )
+
+
+#: About payees and agents.
+CASH_RULES: list[dict[str, Any]] = [
+    {
+        "id": number,
+        "type": kind,
+        "subject": subject,
+        "transaction_types": frozenset(types),
+        "threshold": threshold,
+        "window_seconds": window,
+        "action": action,
+    }
+    for number, kind, subject, types, threshold, window, action in (
+        (4, "AMOUNT_THRESHOLD", "payee", [chart.AGENT_CASHIN], reference_model.REVIEW_CASH_ABOVE,
+         None, "review"),
+        (5, "AMOUNT_THRESHOLD", "agent", [chart.AGENT_CASHOUT], reference_model.REVIEW_CASH_ABOVE,
+         None, "review"),
+        (6, "TRANSACTION_COUNT", "agent", chart.CASH_TYPES,
+         reference_model.MAX_CASH_OPERATIONS_PER_DAY, 86_400, "block"),
+    )
+]  # fmt: skip
+
+
+def build_rule(number: int, kind: str, threshold: int, window: int | None, action: str) -> Any:
+    return ComplianceRule(
+        id=number,
+        type=kind,
+        transaction_types=frozenset(reference_model.MONITORED_TYPES),
+        threshold=threshold,
+        window_seconds=window,
+        action=action,
+        severity="LOW",
+    )
+
+
+def build_command(step: Step, made: list[int]) -> LedgerCommand:
+    """A step as the ledger is asked; `made` are the identifiers of the transactions so far."""
+    original = made[step.original] if step.original is not None else None
+    if step.kind == "settle":
+        assert original is not None
+        return ReviewDecision(transaction_id=original, release=step.release)
+    asked = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
+    return Command(
+        type=step.kind,
+        channel="api",
+        payer=build_party(step.payer or "merchant"),
+        payee=build_party(step.payee or "cash"),
+        amount=step.amount,
+        payer_pin=step.pin,
+        pin_policy="above_no_pin_limit" if step.payer in CARDS else "if_given",
+        original_id=original,
+        idempotency_key=ScopedIdempotencyKey("test", step.request, asked) if step.request else None,
+    )
+
+
+def build_party(name: str) -> commands.Party:
+    if name in CARDS:
+        return commands.card_party(name)
+    named = {
+        "agent": commands.agent_party,
+        "merchant": commands.processor_party,
+        "partner": commands.partner_party,
+    }
+    if name == "cash":
+        return commands.CASH_PARTY
+    return named.get(name, commands.subscriber_party)(OWNERS[name])
+
+
+def build_model() -> ReferenceModel:
+    balances = dict.fromkeys(ACCOUNTS, 0) | OPENING_BALANCES
+    return ReferenceModel(now=START, balances=balances)
+
+
+class InMemoryLedger:
+    """The decisions of the ledger without a database: `decide` and `apply` over one state."""
+
+    def __init__(self) -> None:
+        self.new_id = ids.IdGenerator(1)
+        self.transaction_ids: list[int] = []
+        self.state = State(
+            now=START, today=START.date(), rules=build_rules(), accounts={}, accounts_by_owner={}
+        )
+        kinds = {"agent": chart.FLOAT, "merchant": chart.SETTLEMENT, "partner": chart.CLEARING}
+        for name, account_id in ACCOUNTS.items():
+            owner = OWNERS.get(name)
+            kind = kinds.get(name, chart.WALLET if name in WALLETS else name)
+            account = Account(
+                id=account_id,
+                kind=kind,
+                owner_id=owner,
+                public_name=name,
+                status="active",
+                kyc_level=WALLETS.get(name),
+                balance=OPENING_BALANCES.get(name, 0),
+                held=0,
+                overdraft=reference_model.OVERDRAFT if name == "partner" else 0,
+                usage_day=None,
+                day_used=0,
+                month_used=0,
+                is_locked=owner is not None,
+            )
+            self.state.accounts[account_id] = account
+            if owner is not None:
+                self.state.accounts_by_owner[owner, kind] = account
+        for number, (serial, wallet) in enumerate(CARDS.items(), start=500):
+            child = serial == "k0"
+            self.state.cards[serial] = Card(
+                id=number,
+                serial=serial,
+                status="ACTIVE",
+                account_id=ACCOUNTS[wallet],
+                pin_holder_id=number if child else OWNERS[wallet],
+                daily_limit=reference_model.CHILD_LIMIT if child else None,
+                usage_day=None,
+                day_spent=0,
+                day_unpinned=0,
+                expires_at=None,
+            )
+            if child:
+                self.add_pin(number, reference_model.CHILD_PIN)
+        for name in (*WALLETS, "agent"):
+            self.add_pin(OWNERS[name], reference_model.PIN)
+        self.state.agents[OWNERS["agent"]] = Agent(OWNERS["agent"], ACCOUNTS["commission"], 1, None)
+
+    def add_pin(self, holder: int, pin: str) -> None:
+        self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
+
+    def advance_counts(self, plain: ReferenceModel) -> None:
+        """What the database would count anew for the next batch."""
+        self.state.now, self.state.today = plain.now, plain.now.date()
+        self.state.window_totals = count_recent(plain)
+        self.state.wrong_pin_counts = {
+            (3, ACCOUNTS[wallet]): plain.count_recent_wrong_pins(wallet) for wallet in WALLETS
+        }
+
+    def run(self, step: Step) -> Any:
+        order = build_command(step, self.transaction_ids)
+        if isinstance(order, Command):
+            decision = decide(self.state, order, is_correct_pin, self.new_id)
+        else:
+            decision = decide_review(self.state, order)
+        apply_decision(self.state, decision)
+        row = decision.transaction
+        if row is not None:
+            self.transaction_ids.append(row.id)
+            if row.from_account is not None and row.to_account is not None:
+                self.state.transactions[row.id] = StoredTransaction(
+                    row.id,
+                    row.type,
+                    row.status,
+                    row.amount,
+                    row.fee_amount,
+                    0,
+                    row.held,
+                    row.from_account,
+                    row.to_account,
+                    row.card_serial,
+                    row.to_card_serial,
+                    row.usage_day,
+                    self.state.now,
+                )
+        return decision.outcome.code or (decision.outcome.result and decision.outcome.result.status)
+
+
+def is_possible(step: Step, made: int) -> bool:
+    return step.original is None or step.original < made
+
+
+@settings(max_examples=500)
+@given(sequences)
+def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
+    ledger, plain = InMemoryLedger(), build_model()
+    for step in sequence:
+        if step.kind == "wait":
+            plain.now += timedelta(hours=step.hours)
+            ledger.advance_counts(plain)
+        elif is_possible(step, len(plain.transactions)):
+            assert ledger.run(step) == plain.run(step), step
+            for name, account_id in ACCOUNTS.items():
+                account = ledger.state.accounts[account_id]
+                assert account.balance == plain.balances[name], (name, step)
+                assert account.held == plain.held.get(name, 0), (name, step)
+    assert sum(account.balance for account in ledger.state.accounts.values()) == sum(
+        OPENING_BALANCES.values()
+    )
+
+
+def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]]:
+    counts: dict[tuple[int, int], tuple[int, int]] = {}
+    for made in plain.transactions:
+        recent = (plain.now - made.created_at).total_seconds() <= 86_400
+        if made.payer in WALLETS and made.kind in reference_model.MONITORED_TYPES and recent:
+            if made.status == "failed":
+                continue
+            key = (2, ACCOUNTS[made.payer])
+            count, total = counts.get(key, (0, 0))
+            counts[key] = (count + 1, total + made.amount)
+    counts[6, ACCOUNTS["agent"]] = (plain.count_recent_cash(), 0)
+    return counts
+
+
+async def create_economy(books: LedgerDriver) -> None:
+    """The model's economy in the database, under the same numbers."""
+    async with books.database.transaction() as tx:
+        for level, figures in reference_model.LIMITS.items():
+            await tx.execute(
+                "UPDATE account_rules SET max_balance = $2, max_transaction = $3, daily_limit = $4,"
+                " monthly_limit = $5, no_pin_limit = $6 WHERE kyc_level = $1",
+                level,
+                *figures.values(),
+            )
+        await tx.execute("DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL")
+        await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
+        await tx.execute(
+            "DELETE FROM compliance_rules WHERE window_seconds = 3600 OR subject <> 'payer'"
+        )
+        await tx.execute(
+            """UPDATE compliance_rules SET status = 'active', threshold = CASE type
+                   WHEN 'AMOUNT_THRESHOLD' THEN $1::bigint
+                   WHEN 'TRANSACTION_COUNT' THEN $2::bigint ELSE $3::bigint END,
+                   action = CASE type WHEN 'PIN_FAILURES' THEN 'block' ELSE action END""",
+            reference_model.REVIEW_ABOVE,
+            reference_model.MAX_PAYMENTS_PER_DAY,
+            reference_model.MAX_WRONG_PINS_PER_DAY,
+        )
+        for rule in CASH_RULES:
+            await tx.execute(
+                """INSERT INTO compliance_rules (id, type, subject, transaction_types, threshold,
+                                                 window_seconds, action, name, severity)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, 'Cash', 'LOW')""",
+                *(
+                    list(value) if isinstance(value, frozenset) else value
+                    for value in rule.values()
+                ),
+            )
+        for kind, rate in reference_model.COMMISSION_RATES.items():
+            await tx.execute(
+                "UPDATE commission_rules SET rate = $2, minimum_amount = $3 WHERE type = $1",
+                kind,
+                rate,
+                reference_model.MIN_COMMISSIONED_AMOUNT,
+            )
+
+
+class DatabaseLedger:
+    """One copy of the model's economy; several live in one database."""
+
+    def __init__(self, books: LedgerDriver) -> None:
+        self.ledger_driver = books
+        self.owners: dict[str, int] = {}
+        self.serials: dict[str, str] = {}
+        self.transaction_ids: list[int] = []
+
+    @classmethod
+    async def open(cls, books: LedgerDriver) -> "DatabaseLedger":
+        world = cls(books)
+        for name, level in WALLETS.items():
+            world.owners[name] = await books.create_subscriber(
+                OPENING_BALANCES[name], kyc_level=level
+            )
+        world.owners["agent"] = await books.create_agent(OPENING_BALANCES["agent"])
+        world.owners["merchant"] = await books.create_processor(OPENING_BALANCES["merchant"])
+        world.owners["partner"] = await books.create_partner(
+            OPENING_BALANCES["partner"], overdraft=reference_model.OVERDRAFT
+        )
+        for serial, wallet in CARDS.items():
+            more: dict[str, Any] = {}
+            if serial == "k0":
+                more = {
+                    "daily_limit": reference_model.CHILD_LIMIT,
+                    "pin": reference_model.CHILD_PIN,
+                }
+            world.serials[serial] = await books.create_card(world.owners[wallet], **more)
+        return world
+
+    def translate_command(self, order: LedgerCommand, name: str) -> LedgerCommand:
+        if isinstance(order, ReviewDecision):
+            return order
+
+        def own(party: commands.Party) -> commands.Party:
+            if party.by == "card":
+                return commands.card_party(self.serials[str(party.key)])
+            if party == commands.CASH_PARTY:
+                return party
+            nickname = next(nick for nick, number in OWNERS.items() if number == party.key)
+            return commands.Party("owner", self.owners[nickname], party.kind)
+
+        request = order.idempotency_key and ScopedIdempotencyKey(
+            f"{name}", order.idempotency_key.request_id, order.idempotency_key.fingerprint
+        )
+        return Command(
+            **{
+                **{field: getattr(order, field) for field in order.__struct_fields__},
+                "payer": own(order.payer),
+                "payee": own(order.payee),
+                "idempotency_key": request,
+            }
+        )
+
+    async def run(self, batch: list[Step], name: str) -> list[Any]:
+        orders = [
+            self.translate_command(build_command(step, self.transaction_ids), name)
+            for step in batch
+        ]
+        outcomes = await self.ledger_driver.submit_batch(orders)
+        results = []
+        for outcome in outcomes:
+            answer = outcome.result
+            if answer is not None and answer.transaction_id not in self.transaction_ids:
+                self.transaction_ids.append(answer.transaction_id)
+            results.append(outcome.code or (answer and answer.status))
+        return results
+
+    async def get_balances(self) -> dict[str, int]:
+        found = {
+            name: await self.ledger_driver.get_balance(owner) for name, owner in self.owners.items()
+        }
+        found["commission"] = await self.ledger_driver.get_balance(
+            self.owners["agent"], chart.COMMISSION
+        )
+        return found
+
+
+@pytest.fixture
+async def economy(database_url: str, database: Database) -> Any:
+    # Like a process: the ledger takes another slot of the sequence when the clock goes back.
+    slot = await database.fetchval("SELECT nextval('process_slots')")
+    books = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
+    await create_economy(books)
+    yield books
+    await books.close()
+
+
+def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
+    """The sequence cut into batches: where `cuts` say, at every wait, and before a step that names
+    a transaction, whose identifier nobody knows before its batch is done."""
+    batches: list[list[Step]] = [[]]
+    for number, step in enumerate(sequence):
+        if number in cuts or step.kind == "wait" or step.original is not None:
+            batches.append([])
+        batches[-1].append(step)
+        if step.kind == "wait":
+            batches.append([])
+    return [batch for batch in batches if batch]
+
+
+async def test_batches_of_any_split_agree_with_the_model(economy: LedgerDriver) -> None:
+    """One copy of the economy takes the commands one by one, the other in batches."""
+    for number in range(20):
+        sequence, cuts = draw_sequence(number)
+        await compare_with_model(economy, sequence, cuts, number)
+    async with economy.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
+
+
+def draw_sequence(number: int) -> tuple[list[Step], set[int]]:
+    """A random sequence, and where to cut it; the same for the same number."""
+    found: list[tuple[list[Step], set[int]]] = []
+
+    @settings(
+        max_examples=2,  # the first one is the simplest
+        database=None,
+        phases=[Phase.generate],
+    )
+    @seed(number)
+    @given(sequences, st.sets(st.integers(0, 40), max_size=8))
+    def take(sequence: list[Step], cuts: set[int]) -> None:
+        found.append((sequence, cuts))
+
+    take()
+    return found[-1]
+
+
+async def compare_with_model(
+    books: LedgerDriver, sequence: list[Step], cuts: set[int], number: int
+) -> None:
+    books.clock.now = START
+    plain = build_model()
+    singly, together = await DatabaseLedger.open(books), await DatabaseLedger.open(books)
+    for batch in split_into_batches(sequence, cuts):
+        if batch[0].kind == "wait":
+            plain.now += timedelta(hours=batch[0].hours)
+            books.clock.now = plain.now
+            continue
+        if not all(is_possible(step, len(plain.transactions)) for step in batch):
+            continue
+        expected = [plain.run(step) for step in batch]
+        one_by_one = [(await singly.run([step], f"single {number}"))[0] for step in batch]
+        assert one_by_one == expected, batch
+        assert await together.run(batch, f"batch {number}") == expected, batch
+    balances = {name: plain.balances[name] for name in await singly.get_balances()}
+    assert await singly.get_balances() == balances
+    assert await together.get_balances() == balances

@@ -1,0 +1,362 @@
+"""Every objection the ledger has, whether it is recorded, and which comes first."""
+
+from datetime import timedelta
+
+import pytest
+
+from ledger.builders import PIN, WRONG_PIN, LedgerDriver, build_command, build_request_key
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Party
+
+
+async def list_failure_codes(books: LedgerDriver) -> list[str]:
+    rows = await books.database.fetch(
+        "SELECT failure_code FROM transactions WHERE status = 'failed' ORDER BY id"
+    )
+    return [row[0] for row in rows]
+
+
+async def set_account_status(books: LedgerDriver, owner_id: int, status: str) -> None:
+    await books.database.execute(
+        "UPDATE accounts SET status = $2 WHERE owner_id = $1", owner_id, status
+    )
+
+
+def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> Command:
+    return build_command(
+        chart.TRANSFER_P2P, commands.subscriber_party(sender), payee, amount, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("payer", "code"),
+    [
+        (commands.card_party("NONE"), Code.CARD_NOT_FOUND),
+        (commands.subscriber_party(1), Code.SUBSCRIBER_NOT_FOUND),
+        (commands.agent_party(1), Code.AGENT_NOT_FOUND),
+        (commands.commission_party(1), Code.AGENT_NOT_FOUND),
+        (commands.processor_party(1), Code.PROCESSOR_NOT_FOUND),
+        (commands.partner_party(1), Code.PARTNER_NOT_FOUND),
+        (commands.account_party(1), Code.ACCOUNT_NOT_FOUND),
+    ],
+)
+async def test_unknown_parties_are_refused_and_nothing_is_recorded(
+    books: LedgerDriver, payer: Party, code: Code
+) -> None:
+    known = commands.subscriber_party(await books.create_subscriber(10_00))
+    for order in (
+        build_command(chart.TRANSFER, payer, known, 1_00, idempotency_key=build_request_key("one")),
+        build_command(chart.TRANSFER, known, payer, 1_00, idempotency_key=build_request_key("one")),
+    ):
+        assert (await books.submit(order)).code == code
+    assert await list_failure_codes(books) == []
+
+
+async def test_to_oneself(books: LedgerDriver) -> None:
+    sender = await books.create_subscriber(10_00)
+    child = await books.create_card(sender, daily_limit=5_00, pin="4321")
+    assert (
+        await books.submit(build_p2p(sender, commands.card_party(child)))
+    ).code == Code.SELF_TRANSFER
+    assert await list_failure_codes(books) == []
+
+
+async def test_a_key_for_subscribers_money_moves_no_other(books: LedgerDriver) -> None:
+    agent, someone = await books.create_agent(10_00), await books.create_subscriber()
+    outcome = await books.submit(
+        build_command(
+            chart.TRANSFER,
+            commands.agent_party(agent),
+            commands.subscriber_party(someone),
+            1_00,
+            wallets_only=True,
+        )
+    )
+    assert outcome.code == Code.FORBIDDEN
+
+
+async def test_agents_transfer_to_their_own_sub_agents_only(books: LedgerDriver) -> None:
+    agent, stranger = await books.create_agent(10_00), await books.create_agent()
+    outcome = await books.submit(
+        build_command(
+            chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(stranger), 1_00
+        )
+    )
+    assert outcome.code == Code.FORBIDDEN
+
+
+async def test_pin_required(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+    order = build_p2p(sender, commands.subscriber_party(receiver), pin_policy="required")
+    assert (await books.submit(order)).code == Code.PIN_REQUIRED
+    assert await list_failure_codes(books) == []
+
+
+async def test_without_a_pin_up_to_a_limit_each_and_five_times_that_a_day(
+    books: LedgerDriver,
+) -> None:
+    payer, merchant = await books.create_subscriber(10_000_00), await books.create_processor()
+    card, other_card = await books.create_card(payer), await books.create_card(payer)
+
+    async def pay(serial: str, amount: int, pin: str | None = None) -> Code | None:
+        outcome = await books.submit(
+            build_command(
+                chart.POS_PAYMENT,
+                commands.card_party(serial),
+                commands.processor_party(merchant),
+                amount,
+                payer_pin=pin,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        return outcome.code
+
+    assert await pay(card, 500_01) == Code.PIN_REQUIRED
+    for _ in range(5):
+        assert await pay(card, 500_00) is None
+    assert await pay(card, 1) == Code.PIN_REQUIRED
+    assert await pay(card, 1, PIN) is None
+    assert await pay(other_card, 1) is None
+    books.clock.now += timedelta(days=1)
+    assert await pay(card, 500_00) is None
+    assert await list_failure_codes(books) == []
+
+
+async def test_three_wrong_pins_lock_for_half_an_hour(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+
+    async def send(pin: str) -> tuple[Code | None, object]:
+        order = build_p2p(sender, commands.subscriber_party(receiver), payer_pin=pin)
+        outcome = await books.submit(order)
+        return outcome.code, outcome.details
+
+    assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
+    assert await send(PIN) == (None, None)  # a right one resets the count
+    for remaining in (2, 1, 0):
+        assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": remaining})
+    locked = (Code.ACCOUNT_LOCKED, {"locked_until": "2026-03-10T12:30:00.000Z"})
+    assert await send(PIN) == locked
+    books.clock.now += timedelta(minutes=29, seconds=59)
+    assert await send(WRONG_PIN) == locked
+    books.clock.now += timedelta(seconds=1)
+    assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
+    assert await send(PIN) == (None, None)
+    assert await list_failure_codes(books) == []
+
+
+async def test_a_child_card_has_its_own_pin_and_counter(books: LedgerDriver) -> None:
+    parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    child = await books.create_card(parent, daily_limit=50_00, pin="4321")
+    own = await books.create_card(parent)
+
+    async def pay(card: str, pin: str) -> Code | None:
+        outcome = await books.submit(
+            build_command(
+                chart.POS_PAYMENT,
+                commands.card_party(card),
+                commands.processor_party(merchant),
+                1_00,
+                payer_pin=pin,
+            )
+        )
+        return outcome.code
+
+    for _ in range(3):
+        assert await pay(child, PIN) == Code.INVALID_PIN
+    assert await pay(child, "4321") == Code.ACCOUNT_LOCKED
+    assert await pay(own, PIN) is None
+
+
+async def test_states_of_sender_and_receiver(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
+    card = await books.create_card(receiver)
+    for owner, party in ((sender, "sender"), (receiver, "receiver")):
+        for status in ("blocked", "closed"):
+            await set_account_status(books, owner, status)
+            outcome = await books.submit(build_p2p(sender, commands.card_party(card)))
+            assert (outcome.code, outcome.details) == (Code.SUBSCRIBER_BLOCKED, {"party": party})
+        await set_account_status(books, owner, "active")
+    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    outcome = await books.submit(build_p2p(sender, commands.card_party(card)))
+    assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "receiver"})
+    assert await list_failure_codes(books) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
+
+
+async def test_cards_that_do_not_pay(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
+    unlinked = await books.create_card(None)
+    expired = await books.create_card(payer, expires_at=books.clock())
+    for card in (unlinked, expired):
+        outcome = await books.submit(
+            build_command(
+                chart.POS_PAYMENT,
+                commands.card_party(card),
+                commands.processor_party(merchant),
+                1_00,
+                payer_pin=PIN,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "sender"})
+    assert len(await list_failure_codes(books)) == 2
+
+
+async def test_states_of_agents_processors_and_partners(books: LedgerDriver) -> None:
+    someone = commands.subscriber_party(await books.create_subscriber(100_00))
+    agent, merchant = await books.create_agent(100_00), await books.create_processor(100_00)
+    partner = await books.create_partner(100_00)
+    for owner, party, code in (
+        (agent, commands.agent_party(agent), Code.AGENT_NOT_ACTIVE),
+        (merchant, commands.processor_party(merchant), Code.PROCESSOR_SUSPENDED),
+        (partner, commands.partner_party(partner), Code.PARTNER_SUSPENDED),
+    ):
+        await set_account_status(books, owner, "blocked")
+        outcome = await books.submit(build_command(chart.TRANSFER, party, someone, 1_00))
+        assert (outcome.code, outcome.details) == (code, {"party": "sender"})
+        outcome = await books.submit(build_command(chart.TRANSFER, someone, party, 1_00))
+        assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
+
+
+async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
+    books: LedgerDriver,
+) -> None:
+    agent, customer = await books.create_agent(), await books.create_subscriber()
+    await set_account_status(books, agent, "blocked")
+    outcome = await books.submit(
+        build_command(
+            chart.AGENT_CASHOUT,
+            commands.subscriber_party(customer),
+            commands.agent_party(agent),
+            60_000_00,
+            payer_pin=PIN,
+            payee_pin=PIN,
+        )
+    )
+    assert (outcome.code, outcome.details) == (Code.AGENT_NOT_ACTIVE, {"party": "receiver"})
+
+
+async def test_not_enough_money(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    outcome = await books.submit(build_p2p(sender, commands.subscriber_party(receiver), 500_00))
+    assert outcome.code == Code.INSUFFICIENT_FUNDS
+    assert outcome.details == {"available": 100.0, "required": 507.5}
+    agent = await books.create_agent(1_00)
+    outcome = await books.submit(
+        build_command(
+            chart.AGENT_CASHIN,
+            commands.agent_party(agent),
+            commands.subscriber_party(receiver),
+            1_01,
+        )
+    )
+    assert outcome.code == Code.INSUFFICIENT_FLOAT
+    assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
+
+
+async def test_refunds_that_cannot_be(books: LedgerDriver) -> None:
+    payer, merchant, rival = (
+        await books.create_subscriber(100_00),
+        await books.create_processor(),
+        await books.create_processor(),
+    )
+    card = await books.create_card(payer)
+    other = await books.create_subscriber()
+
+    async def refund(processor: int, transaction: int) -> Code | None:
+        outcome = await books.submit(
+            build_command(
+                chart.REFUND,
+                commands.processor_party(processor),
+                commands.CASH_PARTY,
+                None,
+                original_id=transaction,
+                idempotency_key=build_request_key("refund"),
+            )
+        )
+        return outcome.code
+
+    pay = build_command(
+        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 50_00
+    )
+    payment = (await books.submit(pay)).require_accepted().transaction_id
+    assert await refund(rival, payment) == Code.TRANSACTION_NOT_FOUND
+    assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
+    assert (await books.submit(pay)).code is None
+    declined = (await books.submit(pay)).result
+    assert declined is not None
+    assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
+    transfer = build_command(
+        chart.PROCESSOR_TRANSFER,
+        commands.processor_party(merchant),
+        commands.subscriber_party(other),
+        1_00,
+    )
+    moved = (await books.submit(transfer)).require_accepted().transaction_id
+    assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
+    assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
+    unlinked = await books.create_card(None)
+    by_nobody = build_command(
+        chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
+    )
+    declined = (await books.submit(by_nobody)).result
+    assert declined is not None
+    assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
+    await set_account_status(books, payer, "closed")
+    assert await refund(merchant, payment) == Code.NOT_REFUNDABLE
+    await set_account_status(books, payer, "blocked")
+    assert await refund(merchant, payment) is None
+    assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
+
+
+async def test_the_order_of_objections(books: LedgerDriver) -> None:
+    """Each objection is mended in turn, and the next one shows."""
+    sender, receiver = await books.create_subscriber(), await books.create_subscriber()
+    card = await books.create_card(receiver)
+    await set_account_status(books, sender, "blocked")
+    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    await books.database.execute(
+        """INSERT INTO compliance_rules (id, name, type, transaction_types, threshold, action,
+                                         severity)
+           VALUES (1, 'None', 'AMOUNT_THRESHOLD', '{transfer_p2p}', 0, 'block', 'LOW')"""
+    )
+    await books.database.execute("UPDATE account_rules SET max_transaction = 50")
+    await books.database.execute("UPDATE account_rules SET daily_limit = 60")
+    await books.database.execute("UPDATE account_rules SET monthly_limit = 70")
+    await books.database.execute("UPDATE account_rules SET max_balance = 80")
+
+    async def send(pin: str | None = PIN, to: str = card) -> Code | None:
+        books.ledger._invalidate_rules()
+        order = build_p2p(
+            sender, commands.card_party(to), 1_00, payer_pin=pin, pin_policy="required"
+        )
+        return (await books.submit(order)).code
+
+    assert await send(to="NONE") == Code.CARD_NOT_FOUND
+    assert await send(pin=None) == Code.PIN_REQUIRED
+    assert await send(pin=WRONG_PIN) == Code.INVALID_PIN
+    for mend, code in (
+        ("UPDATE accounts SET status = 'active'", Code.SUBSCRIBER_BLOCKED),
+        ("UPDATE account_rules SET max_transaction = 100", Code.TRANSACTION_LIMIT_EXCEEDED),
+        ("UPDATE account_rules SET monthly_limit = 100, daily_limit = 100", None),
+        ("UPDATE compliance_rules SET status = 'inactive'", Code.COMPLIANCE_REJECTED),
+        ("funds", Code.INSUFFICIENT_FUNDS),
+        ("UPDATE cards SET status = 'ACTIVE'", Code.CARD_NOT_ACTIVE),
+        ("UPDATE account_rules SET max_balance = 100", Code.MAX_BALANCE_EXCEEDED),
+    ):
+        assert await send() == (code or Code.DAILY_LIMIT_EXCEEDED)
+        if mend == "funds":
+            await books.deposit(await books.get_account_id(sender), 1_02)
+        else:
+            await books.database.execute(mend)
+    assert await send() is None
+
+
+async def test_nothing_is_recorded_where_there_is_no_amount(books: LedgerDriver) -> None:
+    agent = await books.create_agent()
+    await set_account_status(books, agent, "blocked")
+    payout = build_command(
+        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
+    )
+    assert (await books.submit(payout)).code == Code.AGENT_NOT_ACTIVE
+    assert await list_failure_codes(books) == []

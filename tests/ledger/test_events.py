@@ -1,0 +1,272 @@
+"""What the ledger tells: in the batch's own transaction, and only what somebody wants to know."""
+
+from typing import Any
+
+import pytest
+
+from ledger.builders import WRONG_PIN, LedgerDriver, build_request_key
+from ledger.command_builders import (
+    build_cash_in,
+    build_fund,
+    build_p2p,
+    build_payment,
+    build_refund,
+    remove_limits,
+)
+from tapgate.errors import Code
+from tapgate.ledger.commands import ReviewDecision
+
+LOW_FLOAT_AMOUNT = 1_000_00
+
+
+async def subscribe_to_events(books: LedgerDriver, *events: str) -> int:
+    endpoint_id = books.new_id()
+    await books.database.execute(
+        "INSERT INTO webhook_endpoints VALUES ($1, 'https://shop.example.com', $2, '', now())",
+        endpoint_id,
+        list(events),
+    )
+    books.ledger._low_float_threshold = LOW_FLOAT_AMOUNT
+    books.ledger._invalidate_rules()
+    return endpoint_id
+
+
+async def list_events(books: LedgerDriver) -> list[tuple[str, int]]:
+    rows = await books.database.fetch(
+        """SELECT type, subject_id, data, occurred_at FROM events
+           JOIN deliveries ON event_id = events.id ORDER BY deliveries.id"""
+    )
+    for row in rows:
+        assert row["data"] is None
+        assert row["occurred_at"] == books.clock()
+    return [(row["type"], row["subject_id"]) for row in rows]
+
+
+async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
+    books: LedgerDriver, statements: list[str]
+) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    (await books.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
+    quiet = len(statements)
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+
+    await subscribe_to_events(books, "card.linked", "transaction.failed")
+    statements.clear()
+    (await books.submit(build_p2p(sender, receiver, 10_00))).require_accepted()
+    assert len(statements) == quiet
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
+    books: LedgerDriver, statements: list[str]
+) -> None:
+    await remove_limits(books)
+    senders = [await books.create_subscriber(2_000_000_00) for _ in range(3)]
+    receiver = await books.create_subscriber()
+    await books.submit_batch([build_p2p(senders[0], receiver, 1_00)])
+    quiet = len(statements)
+    statements.clear()
+    outcomes = await books.submit_batch(
+        [
+            build_p2p(sender, receiver, amount)
+            for sender in senders
+            for amount in (*[1_00] * 12, 600_000_00, 700_000_00)
+        ]
+    )
+    assert len(statements) == quiet + 2
+    raised = await books.database.fetch(
+        """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
+           ORDER BY review, subscriber_id, id"""
+    )
+    answers = [outcome.require_accepted() for outcome in outcomes]
+    last = [answers[place].transaction_id for place in (13, 27, 41)]
+    held = [answer.transaction_id for answer in answers if answer.status == "under_review"]
+    # The first of them had sent one before: the eleventh in an hour is the first too many.
+    assert [tuple(row) for row in raised] == [
+        (senders[0], False, 5, last[0]),
+        (senders[1], False, 4, last[1]),
+        (senders[2], False, 4, last[2]),
+        *((senders[place // 2], True, 1, held[place]) for place in range(6)),
+    ]
+
+
+async def test_a_batch_of_many_tells_all_in_one_statement(
+    books: LedgerDriver, statements: list[str]
+) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    statements.clear()
+    await books.submit_batch([build_p2p(sender, receiver, 1_00)])
+    quiet = len(statements)
+    await subscribe_to_events(books, "transaction.completed", "transaction.failed")
+    statements.clear()
+    outcomes = await books.submit_batch(
+        [build_p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
+    )
+    assert len(statements) == quiet + 1
+    numbers = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
+    kinds = ["completed", "completed", "failed", "completed"]
+    assert await list_events(books) == [
+        (f"transaction.{kind}", number) for kind, number in zip(kinds, numbers, strict=True)
+    ]
+
+
+async def test_each_endpoint_has_a_delivery_of_what_it_wants(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    failures = await subscribe_to_events(books, "transaction.failed")
+    everything = await subscribe_to_events(books, "*")
+    deleted = await subscribe_to_events(books, "*")
+    await books.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
+    )
+    await books.submit_batch(
+        [build_p2p(sender, receiver, 10_00), build_p2p(sender, receiver, 500_00)]
+    )
+    rows = await books.database.fetch(
+        """SELECT endpoint_id, type, status, next_attempt_at FROM deliveries
+           JOIN events ON events.id = event_id ORDER BY endpoint_id, deliveries.id"""
+    )
+    assert [tuple(row) for row in rows] == [
+        (failures, "transaction.failed", "pending", books.clock()),
+        (everything, "transaction.completed", "pending", books.clock()),
+        (everything, "transaction.failed", "pending", books.clock()),
+    ]
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 2
+
+
+async def test_a_refusal_and_a_replay_tell_nothing(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    await subscribe_to_events(books, "*")
+    wrong = await books.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+    assert wrong.code == Code.INVALID_PIN
+    first = build_p2p(sender, receiver, 10_00, idempotency_key=build_request_key("one"))
+    number = (await books.submit(first)).require_accepted().transaction_id
+    assert (await books.submit(first)).replayed
+    assert await list_events(books) == [("transaction.completed", number)]
+
+
+async def test_what_was_not_committed_is_not_told(
+    books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tapgate.ledger import engine
+
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    await subscribe_to_events(books, "*")
+    write = engine.write
+
+    async def interrupted(*arguments: Any) -> None:
+        await write(*arguments)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, "write", interrupted)
+    with pytest.raises(ZeroDivisionError):
+        await books.submit_batch([build_p2p(sender, receiver, 10_00)])
+    assert await list_events(books) == []
+
+
+@pytest.mark.parametrize(("release", "end"), [(True, "completed"), (False, "failed")])
+async def test_a_review_is_told_with_its_alert_and_again_when_it_ends(
+    books: LedgerDriver, release: bool, end: str
+) -> None:
+    await remove_limits(books)
+    sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
+    await subscribe_to_events(books, "*")
+    number = (
+        (await books.submit(build_p2p(sender, receiver, 600_000_00)))
+        .require_accepted()
+        .transaction_id
+    )
+    alert = await books.database.fetchval("SELECT id FROM alerts")
+    settlement = ReviewDecision(transaction_id=number, release=release)
+    await books.submit(settlement)
+    assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
+    assert await list_events(books) == [
+        ("transaction.under_review", number),
+        ("alert.created", alert),
+        (f"transaction.{end}", number),
+    ]
+
+
+async def test_an_alert_is_told_when_it_is_made_and_not_when_it_is_repeated(
+    books: LedgerDriver,
+) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    await subscribe_to_events(books, "alert.created")
+    orders = [build_p2p(sender, receiver, 1_00) for _ in range(13)]
+    await books.submit_batch(orders[:12])
+    await books.submit(orders[12])
+    (alert,) = await books.database.fetch("SELECT id, occurrences FROM alerts")
+    assert alert["occurrences"] == 3
+    assert await list_events(books) == [("alert.created", alert["id"])]
+
+
+async def test_a_refund_is_told_as_itself_and_of_the_payment_it_refunds(
+    books: LedgerDriver,
+) -> None:
+    payer, processor = await books.create_subscriber(100_00), await books.create_processor(50_00)
+    payment = (
+        (await books.submit(build_payment(payer, processor, 30_00)))
+        .require_accepted()
+        .transaction_id
+    )
+    await subscribe_to_events(
+        books, "transaction.completed", "transaction.refunded", "transaction.failed"
+    )
+    part = (
+        (await books.submit(build_refund(processor, payment, 10_00)))
+        .require_accepted()
+        .transaction_id
+    )
+    rest = (
+        (await books.submit(build_refund(processor, payment, None)))
+        .require_accepted()
+        .transaction_id
+    )
+    again = await books.submit(build_refund(processor, payment, 1_00))
+    assert again.code == Code.ALREADY_REFUNDED
+    assert await list_events(books) == [
+        ("transaction.completed", part),
+        ("transaction.refunded", payment),
+        ("transaction.completed", rest),
+        ("transaction.refunded", payment),
+    ]
+
+
+async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_there(
+    books: LedgerDriver,
+) -> None:
+    agent, subscriber = (
+        await books.create_agent(LOW_FLOAT_AMOUNT + 100_00),
+        await books.create_subscriber(),
+    )
+    await subscribe_to_events(books, "agent.float_low")
+    (await books.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
+    assert await list_events(books) == []  # exactly what is low is not below it
+    (await books.submit(build_cash_in(agent, subscriber, 1))).require_accepted()
+    (await books.submit(build_cash_in(agent, subscriber, 1_00))).require_accepted()
+    assert await list_events(books) == [("agent.float_low", agent)]
+    (await books.submit(build_fund(agent, 100_00))).require_accepted()
+    (await books.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
+    assert await list_events(books) == [("agent.float_low", agent)] * 2
+
+
+async def test_floats_are_told_the_same_however_orders_come_together(books: LedgerDriver) -> None:
+    one, other = (
+        await books.create_agent(LOW_FLOAT_AMOUNT),
+        await books.create_agent(LOW_FLOAT_AMOUNT),
+    )
+    subscriber = await books.create_subscriber()
+    await subscribe_to_events(books, "agent.float_low")
+    orders = [
+        build_cash_in(one, subscriber, 10_00),
+        build_fund(one, 50_00),
+        build_cash_in(other, subscriber, 10_00),
+        build_cash_in(one, subscriber, 50_00),
+        build_fund(one, 500_00),
+    ]
+    outcomes = await books.submit_batch(orders)
+    assert [outcome.code for outcome in outcomes] == [None] * 5
+    assert await list_events(books) == [
+        ("agent.float_low", one),
+        ("agent.float_low", other),
+        ("agent.float_low", one),
+    ]

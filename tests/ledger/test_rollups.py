@@ -1,0 +1,274 @@
+"""The figures are what the transactions say, whatever happens and whoever writes it."""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ledger.builders import (
+    PIN,
+    WRONG_PIN,
+    FakeClock,
+    LedgerDriver,
+    build_request_key,
+    require_balanced_books,
+)
+from ledger.command_builders import (
+    build_cash_in,
+    build_p2p,
+    build_payment,
+    build_refund,
+    remove_limits,
+)
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.commands import LedgerCommand, ReviewDecision
+from tapgate.ledger.rollups import RollupCompactor, get_bucket_start
+from tapgate.store.database import Database
+
+#: More than the rule allows without a review.
+HELD_AMOUNT = 600_000_00
+ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
+
+
+@pytest.fixture
+async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
+    """Three processes on the same books, by one clock."""
+    clock = FakeClock()
+    opened = [
+        await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
+    ]
+    try:
+        await remove_limits(opened[0])
+        for books in opened:
+            books.ledger._invalidate_rules()
+        yield opened
+        await require_balanced_books(database)
+    finally:
+        for books in opened:
+            await books.close()
+
+
+async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """What the figures say: quarter, type, outcome, code -> count, amount, fees."""
+    found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in await database.fetch("SELECT * FROM figures"):
+        sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
+        for place, name in enumerate(("count", "amount", "fees")):
+            sums[place] += int(row[name])
+    return {key: (one[0], one[1], one[2]) for key, one in found.items() if any(one)}
+
+
+async def sum_transactions(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """What they should say, added up one transaction after the other."""
+    found: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    for row in await database.fetch("SELECT * FROM transactions"):
+        created: datetime = row["created_at"]
+        quarter = created - timedelta(
+            minutes=created.minute % 15, seconds=created.second, microseconds=created.microsecond
+        )
+        outcome = ROLLUP_STATUSES.get(row["status"], row["status"])
+        key = (quarter, row["type"], outcome, row["failure_code"])
+        count, amount, fees = found.get(key, (0, 0, 0))
+        found[key] = (count + 1, amount + row["amount"], fees + row["fee_amount"])
+    return found
+
+
+class RandomCommands:
+    """Whom random orders are about, and what they may come back to."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.wallets: list[int] = []
+        self.merchant = self.agent = 0
+        self.transaction_ids: list[int] = []
+
+    async def create_accounts(self, books: LedgerDriver) -> None:
+        self.wallets = [await books.create_subscriber(5_000_000_00) for _ in range(4)]
+        self.wallets.append(await books.create_subscriber())  # has nothing, and is declined
+        self.merchant, self.agent = (
+            await books.create_processor(),
+            await books.create_agent(1_000_00),
+        )
+
+    def build_command(self) -> LedgerCommand:
+        pick, some = self.random.choice, self.random.randrange(1, 500_00)
+        more: dict[str, Any] = {}
+        if self.random.random() < 0.5:  # few names, so that some are replays and some conflicts
+            more["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
+        kinds: list[Any] = [
+            lambda: build_payment(pick(self.wallets), self.merchant, some, **more),
+            lambda: build_p2p(pick(self.wallets), pick(self.wallets), some, **more),
+            lambda: build_p2p(pick(self.wallets), pick(self.wallets), HELD_AMOUNT + some, **more),
+            lambda: build_payment(
+                pick(self.wallets), self.merchant, some, payer_pin=pick([PIN, WRONG_PIN])
+            ),
+            lambda: build_cash_in(self.agent, pick(self.wallets), some),
+        ]
+        if self.transaction_ids:
+            old = pick(self.transaction_ids)
+            kinds += [
+                lambda: build_refund(self.merchant, old, pick([None, 1_00, some])),
+                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
+                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
+            ]
+        found: LedgerCommand = pick(kinds)()
+        return found
+
+    async def submit(self, books: LedgerDriver) -> None:
+        outcome = await books.submit(self.build_command())
+        if outcome.result is not None:
+            self.transaction_ids.append(outcome.result.transaction_id)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_orders_of_three_processes(processes: list[LedgerDriver], seed: int) -> None:
+    town, first = RandomCommands(seed), processes[0]
+    await town.create_accounts(first)
+    folding = RollupCompactor(first.database, first.clock)
+    for _ in range(6):
+        orders = [town.submit(town.random.choice(processes)) for _ in range(40)]
+        await asyncio.gather(folding.compact(), *orders)
+        assert await read_rollups(first.database) == await sum_transactions(first.database)
+        first.clock.now += timedelta(minutes=town.random.choice([3, 20, 300]))
+    outcomes = {key[2] for key in await sum_transactions(first.database)}
+    assert outcomes == {"completed", "failed", "under_review"}
+    await folding.compact()
+    assert await read_rollups(first.database) == await sum_transactions(first.database)
+
+
+@pytest.mark.parametrize("release", [True, False])
+async def test_the_end_of_a_review_counts_when_it_was_asked_for(
+    processes: list[LedgerDriver], release: bool
+) -> None:
+    one, other, _ = processes
+    sender, receiver = await one.create_subscriber(1_000_000_00), await one.create_subscriber()
+    asked_at = get_bucket_start(one.clock())
+    held = (await one.submit(build_p2p(sender, receiver, HELD_AMOUNT))).require_accepted()
+    waiting = {key: sums[0] for key, sums in (await read_rollups(one.database)).items()}
+    assert waiting[asked_at, "transfer_p2p", "under_review", None] == 1
+    one.clock.now += timedelta(hours=5)
+    await other.submit(ReviewDecision(transaction_id=held.transaction_id, release=release))
+    ended = {
+        key: sums
+        for key, sums in (await read_rollups(one.database)).items()
+        if sums[1] == HELD_AMOUNT
+    }
+    outcome = ("completed", None) if release else ("failed", str(Code.COMPLIANCE_REJECTED))
+    assert ended == {(asked_at, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
+
+
+async def test_what_is_refunded_was_completed(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    paid = (await books.submit(build_payment(payer, merchant, 10_00))).require_accepted()
+    await books.submit(build_refund(merchant, paid.transaction_id, None))
+    found = {key[1:]: sums[:2] for key, sums in (await read_rollups(books.database)).items()}
+    assert found["pos_payment", "completed", None] == (1, 10_00)
+    assert found["refund", "completed", None] == (1, 10_00)
+
+
+async def test_a_batch_takes_one_statement(books: LedgerDriver, statements: list[str]) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    orders = [build_payment(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
+    await books.submit_batch(orders)
+    assert len([sql for sql in statements if "figures" in sql]) == 1
+    again = [build_payment(payer, merchant, 1_00, idempotency_key=build_request_key("one"))] * 2
+    await books.submit_batch(again)
+    statements.clear()
+    await books.submit_batch(again)  # replays: there is nothing to count
+    assert not [sql for sql in statements if "figures" in sql]
+
+
+async def test_no_process_waits_for_the_figures_of_another(processes: list[LedgerDriver]) -> None:
+    one, other, _ = processes
+    payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
+    await one.submit(build_p2p(payer, payee, 1_00))
+    async with one.database.transaction() as tx:
+        rows = await tx.fetch("SELECT FROM figures WHERE slot = 1 FOR UPDATE")
+        assert rows
+        assert (
+            await other.submit(build_p2p(payer, payee, 1_00))
+        ).require_accepted().status == "completed"
+
+
+async def test_declines_of_any_amount_are_counted(books: LedgerDriver) -> None:
+    """They move nothing, so they may add up to more than all the money there is."""
+    payer, merchant = await books.create_subscriber(), await books.create_processor()
+    order = build_payment(payer, merchant, 999_999_999_999_99)
+    assert (await books.submit(order)).code is not None
+    await books.database.execute("UPDATE figures SET amount = amount + 9223372036854775807")
+    assert (await books.submit(order)).code is not None
+    await books.database.execute("UPDATE figures SET amount = amount - 9223372036854775807")
+
+
+async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[LedgerDriver]) -> None:
+    one, other, _ = processes
+    payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
+    for books in (one, other, one):
+        await books.submit(build_p2p(payer, payee, 1_00))
+    folding = RollupCompactor(one.database, one.clock)
+    slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
+    await folding.compact()
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [1, 2]
+    one.clock.now += timedelta(hours=2)
+    async with one.database.transaction() as tx:
+        await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
+        await folding.compact()  # what is being added to is left where it is
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
+    await folding.compact()
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
+    assert await read_rollups(one.database) == await sum_transactions(one.database)
+
+
+async def test_folding_what_is_being_added_to_loses_nothing(processes: list[LedgerDriver]) -> None:
+    """Two processes fold all the time what three add to: as when a clock was set back by hours."""
+    town, first = RandomCommands(7), processes[0]
+    await town.create_accounts(first)
+    later = first.clock() + timedelta(hours=2)
+    folders = [RollupCompactor(books.database, lambda: later) for books in processes[:2]]
+    done = asyncio.Event()
+
+    async def fold(folding: RollupCompactor) -> int:
+        times = 0
+        while not done.is_set():
+            await folding.compact()
+            times += 1
+        return times
+
+    async def submit(books: LedgerDriver) -> None:
+        for _ in range(60):
+            await town.submit(books)
+
+    folded = [asyncio.create_task(fold(one)) for one in folders]
+    await asyncio.gather(*(submit(books) for books in processes for _ in range(3)))
+    done.set()
+    assert min(await asyncio.gather(*folded)) > 1
+    assert await read_rollups(first.database) == await sum_transactions(first.database)
+    await folders[0].compact()
+    slots = await first.database.fetch("SELECT DISTINCT slot FROM figures")
+    assert [row["slot"] for row in slots] == [-1]
+    assert await read_rollups(first.database) == await sum_transactions(first.database)
+
+
+async def test_a_batch_that_is_carried_again_counts_once(books: LedgerDriver) -> None:
+    """One order cannot be stored: the others were counted in a batch that was taken back."""
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+
+    async def refuse(_tx: Any, _answer: Any) -> None:
+        raise RuntimeError("cannot be stored")
+
+    same = build_request_key("same")
+    orders = [
+        build_payment(payer, merchant, 10_00, idempotency_key=same),
+        build_payment(payer, merchant, 20_00, before_commit=refuse),
+        build_payment(payer, merchant, 10_00, idempotency_key=same),
+        build_payment(payer, merchant, 500_00),
+    ]
+    outcomes = await asyncio.gather(*map(books.submit, orders), return_exceptions=True)
+    assert isinstance(outcomes[1], ApiError)
+    assert await read_rollups(books.database) == await sum_transactions(books.database)
+    await books.ledger.replay_counter.flush(books.database)
+    assert await books.database.fetchval("SELECT sum(count) FROM replays") == 1

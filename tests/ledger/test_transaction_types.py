@@ -1,0 +1,265 @@
+"""Every kind of movement: who pays, who receives, what it costs."""
+
+import pytest
+
+from ledger.builders import PIN, LedgerDriver, build_command, build_request_key
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import CASH_PARTY
+
+
+async def test_p2p_is_paid_with_its_fee_on_top(books: LedgerDriver) -> None:
+    sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
+    card = await books.create_card(receiver)
+    outcome = await books.submit(
+        build_command(
+            chart.TRANSFER_P2P,
+            commands.subscriber_party(sender),
+            commands.card_party(card),
+            50_00,
+            payer_pin=PIN,
+        )
+    )
+    answer = outcome.require_accepted()
+    assert (answer.status, answer.fee, answer.payer_available) == ("completed", 75, 49_25)
+    assert answer.payee_name == "Aminata K."
+    assert await books.get_balance(sender) == 49_25
+    assert await books.get_balance(receiver) == 50_00
+    assert await books.get_platform_balance(chart.FEES) == 75
+
+
+@pytest.mark.parametrize(
+    ("amount", "fee"),
+    [
+        (1, 0),  # 0.015 rounds down
+        (33, 0),  # 0.495
+        (34, 1),  # 0.51
+        (100_00, 1_50),
+        (50_000_00, 750_00),
+        (50_000_01, 500_00),
+        (500_000_00, 5_000_00),
+        (500_000_01, 2_500_00),
+    ],
+)
+async def test_one_fee_rate_for_the_whole_amount(
+    books: LedgerDriver, amount: int, fee: int
+) -> None:
+    rules = await books.ledger._get_rules(books.database)  # type: ignore[arg-type]
+    assert rules.calculate_fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
+
+
+async def test_payment_fee_comes_out_of_what_the_merchant_receives(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    card = await books.create_card(payer)
+    for kind in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
+        outcome = await books.submit(
+            build_command(
+                kind,
+                commands.card_party(card),
+                commands.processor_party(merchant),
+                50_00,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        assert outcome.require_accepted().fee == 50
+        assert outcome.require_accepted().payee_available is None
+    assert await books.get_balance(payer) == 0
+    assert await books.get_balance(merchant) == 99_00
+    left_behind = await books.database.fetch(
+        "SELECT to_balance FROM transactions WHERE type LIKE '%payment' ORDER BY id"
+    )
+    assert [row[0] for row in left_behind] == [49_50, 99_00]
+
+
+async def test_cash_in_earns_the_agent_a_commission(books: LedgerDriver) -> None:
+    for tier, earned in ((1, 1_00), (2, 1_50), (3, 2_00)):
+        agent = await books.create_agent(500_00, tier=tier)
+        customer = await books.create_subscriber()
+        outcome = await books.submit(
+            build_command(
+                chart.AGENT_CASHIN,
+                commands.agent_party(agent),
+                commands.subscriber_party(customer),
+                100_00,
+                payer_pin=PIN,
+                pin_policy="required",
+            )
+        )
+        assert outcome.require_accepted().commission == earned
+        assert outcome.require_accepted().payer_available == 400_00
+        assert await books.get_balance(customer) == 100_00
+        assert await books.get_balance(agent, chart.COMMISSION) == earned
+        assert await books.get_balance(agent, chart.FLOAT) == 400_00
+
+
+async def test_cash_out_needs_both_pins(books: LedgerDriver) -> None:
+    agent, customer = await books.create_agent(), await books.create_subscriber(100_00)
+
+    async def cash_out(customer_pin: str, agent_pin: str) -> tuple[Code | None, object]:
+        outcome = await books.submit(
+            build_command(
+                chart.AGENT_CASHOUT,
+                commands.subscriber_party(customer),
+                commands.agent_party(agent),
+                40_00,
+                payer_pin=customer_pin,
+                payee_pin=agent_pin,
+                pin_policy="required",
+            )
+        )
+        return outcome.code, outcome.details
+
+    wrong = Code.INVALID_PIN
+    # The customer's first; the agent's is not looked at, and not counted, before that is right.
+    assert await cash_out("0000", "0000") == (wrong, {"attempts_remaining": 2})
+    agents_is_wrong = {"attempts_remaining": 2, "party": "receiver"}
+    assert await cash_out(PIN, "0000") == (wrong, agents_is_wrong)
+    # Which was right, so it is counted anew.
+    assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
+    assert await cash_out(PIN, PIN) == (None, None)
+    assert await books.get_balance(agent, chart.FLOAT) == 40_00
+    assert await books.get_balance(customer) == 60_00
+
+
+async def test_money_enters_through_agents_and_partners(books: LedgerDriver) -> None:
+    agent, partner, customer = (
+        await books.create_agent(),
+        await books.create_partner(),
+        await books.create_subscriber(),
+    )
+    sub_agent = await books.create_agent(parent=agent)
+    for kind, payer, payee in (
+        (chart.AGENT_FUND, CASH_PARTY, commands.agent_party(agent)),
+        (chart.PARTNER_DEPOSIT, CASH_PARTY, commands.partner_party(partner)),
+        (chart.PARTNER_FUND, commands.partner_party(partner), commands.subscriber_party(customer)),
+        (chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(sub_agent)),
+    ):
+        assert (await books.submit(build_command(kind, payer, payee, 70_00))).code is None
+    assert await books.get_balance(customer) == 70_00
+    assert await books.get_balance(sub_agent, chart.FLOAT) == 70_00
+    assert await books.get_balance(agent, chart.FLOAT) == 0
+    assert await books.get_platform_balance(chart.CASH) == -140_00
+
+
+async def test_commission_payout_pays_all_there_is_and_then_has_nothing(
+    books: LedgerDriver,
+) -> None:
+    agent, customer = await books.create_agent(500_00), await books.create_subscriber()
+    await books.submit(
+        build_command(
+            chart.AGENT_CASHIN,
+            commands.agent_party(agent),
+            commands.subscriber_party(customer),
+            500_00,
+        )
+    )
+    payout = build_command(
+        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
+    )
+    outcome = await books.submit(payout)
+    assert outcome.require_accepted().amount == 5_00
+    assert outcome.require_accepted().payee_available == 5_00
+    assert (await books.submit(payout)).code == Code.INSUFFICIENT_FUNDS
+
+
+async def test_processor_pays_a_subscriber(books: LedgerDriver) -> None:
+    merchant, customer = await books.create_processor(80_00), await books.create_subscriber()
+    outcome = await books.submit(
+        build_command(
+            chart.PROCESSOR_TRANSFER,
+            commands.processor_party(merchant),
+            commands.subscriber_party(customer),
+            80_00,
+        )
+    )
+    assert outcome.require_accepted().payer_available == 0
+
+
+async def test_transfer_between_accounts_named_by_number(books: LedgerDriver) -> None:
+    one, other = await books.create_subscriber(10_00), await books.create_subscriber()
+    outcome = await books.submit(
+        build_command(
+            chart.TRANSFER,
+            commands.account_party(await books.get_account_id(one)),
+            commands.account_party(await books.get_account_id(other)),
+            10_00,
+        )
+    )
+    assert (
+        outcome.require_accepted().payer_available,
+        outcome.require_accepted().payee_available,
+    ) == (0, 10_00)
+
+
+async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(
+    books: LedgerDriver,
+) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    card = await books.create_card(payer)
+    payment = (
+        await books.submit(
+            build_command(
+                chart.POS_PAYMENT,
+                commands.card_party(card),
+                commands.processor_party(merchant),
+                100_00,
+            )
+        )
+    ).require_accepted()
+
+    async def refund(amount: int | None) -> tuple[Code | None, int | None]:
+        outcome = await books.submit(
+            build_command(
+                chart.REFUND,
+                commands.processor_party(merchant),
+                commands.CASH_PARTY,
+                amount,
+                original_id=payment.transaction_id,
+            )
+        )
+        return outcome.code, outcome.result and outcome.result.refundable_amount
+
+    assert await refund(30_00) == (None, 70_00)
+    assert await refund(70_01) == (Code.REFUND_EXCEEDS_REMAINING, None)
+    assert await refund(None) == (None, 0)
+    assert await refund(1) == (Code.ALREADY_REFUNDED, None)
+    assert await books.get_balance(payer) == 100_00
+    assert await books.get_balance(merchant) == 0
+    assert await books.get_platform_balance(chart.FEES) == 0
+
+
+async def test_partner_may_go_below_zero_down_to_its_overdraft(books: LedgerDriver) -> None:
+    partner, customer = (
+        await books.create_partner(10_00, overdraft=5_00),
+        await books.create_subscriber(),
+    )
+    fund = [
+        build_command(
+            chart.PARTNER_FUND,
+            commands.partner_party(partner),
+            commands.subscriber_party(customer),
+            amount,
+        )
+        for amount in (15_01, 15_00)
+    ]
+    assert (await books.submit(fund[0])).details == {"available": 15.0, "required": 15.01}
+    assert (await books.submit(fund[1])).code is None
+    assert await books.get_balance(partner) == -5_00
+
+
+async def test_a_decline_raises_where_an_answer_is_asked_for(books: LedgerDriver) -> None:
+    poor, other = await books.create_subscriber(), await books.create_subscriber()
+    order = build_command(
+        chart.TRANSFER,
+        commands.subscriber_party(poor),
+        commands.subscriber_party(other),
+        1,
+        idempotency_key=build_request_key("poor"),
+    )
+    with pytest.raises(ApiError) as first:
+        (await books.submit(order)).require_accepted()
+    with pytest.raises(ApiError) as second:
+        (await books.submit(order)).require_accepted()
+    assert first.value.code == second.value.code == Code.INSUFFICIENT_FUNDS
+    assert first.value.headers == {}
+    assert second.value.headers == {"Idempotent-Replayed": "true"}

@@ -1,0 +1,151 @@
+"""What the database refuses, and that `verify` finds what somebody changed in spite of it."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ledger.builders import LedgerDriver, build_command
+from ledger.command_builders import build_cash_in, build_cash_out
+from tapgate.ledger import chart, commands
+from tapgate.ledger.verify import CLAIMS, verify
+from tapgate.store.database import Database
+
+
+async def create_history(books: LedgerDriver) -> None:
+    payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
+    card = await books.create_card(payer, daily_limit=50_00, pin="4321")
+    order = build_command(
+        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 10_00
+    )
+    paid = (await books.submit(order)).require_accepted()
+    refund = build_command(
+        chart.REFUND,
+        commands.processor_party(merchant),
+        commands.CASH_PARTY,
+        4_00,
+        original_id=paid.transaction_id,
+    )
+    await books.submit(refund)
+    agent = await books.create_agent(100_00)
+    for cash in (build_cash_out(agent, payer, 30_00), build_cash_in(agent, payer, 50_00)):
+        (await books.submit(cash)).require_accepted()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET amount = amount + 1",
+        "DELETE FROM entries",
+        "TRUNCATE entries",
+        "DELETE FROM transactions",
+        "TRUNCATE transactions",
+        "UPDATE transactions SET amount = amount + 1",
+        "UPDATE transactions SET to_account = from_account",
+        "UPDATE transactions SET answer = NULL",
+        "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'",
+        "UPDATE accounts SET held = balance + 1 WHERE kind = 'wallet'",
+    ],
+)
+async def test_the_database_itself_refuses(books: LedgerDriver, statement: str) -> None:
+    await create_history(books)
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await books.database.execute(statement)
+
+
+#: claim -> what breaks it
+TAMPERING_SQL = {
+    "every balance is the sum of its entries": (
+        "UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'"
+    ),
+    "every entry is between two accounts that exist": (
+        "UPDATE entries SET credit_account = 5 WHERE position = 1"
+    ),
+    "every entry belongs to a transaction that moved money": (
+        "UPDATE transactions SET status = 'failed' WHERE type = 'refund'"
+    ),
+    "every transaction that moved money says what its entries say": (
+        "UPDATE transactions SET fee_amount = 3 WHERE type = 'pos_payment'"
+    ),
+    "no account is below what it may be": (
+        "ALTER TABLE accounts DROP CONSTRAINT never_overdrawn;"
+        "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'"
+    ),
+    "what is held is what is under review": ("UPDATE accounts SET held = 1 WHERE kind = 'wallet'"),
+    "what is refunded is what the refunds say, and never more than was paid": (
+        "UPDATE transactions SET refunded_amount = 1 WHERE type = 'pos_payment'"
+    ),
+    "the limits used are what was sent": (
+        "UPDATE accounts SET month_used = 0 WHERE kind = 'wallet'"
+    ),
+    "what a card with a limit spent is what was paid with it": (
+        "UPDATE cards SET day_spent = day_spent + 1"
+    ),
+    "commission is earned once on cash that goes back and forth": (
+        "UPDATE cash_matches SET amount = amount + 1"
+    ),
+    "every wallet, float, settlement and clearing account has its holder": (
+        "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
+        " VALUES (9, 'float', 9, 'Nobody', 'Nobody', 'SLE', true)"
+    ),
+    "the figures are what the transactions say": (
+        "UPDATE figures SET fees = fees + 1 WHERE type = 'refund'"
+    ),
+}
+
+
+async def list_broken_claims(database: Database) -> dict[str, Any]:
+    async with database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.is_valid == (not any(finding.broken for finding in proof.findings))
+    return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_verify_finds_each_broken_claim(
+    database_url: str, database: Database, claim: str
+) -> None:
+    books = await LedgerDriver.open(database_url, database)
+    try:
+        await create_history(books)
+        assert await list_broken_claims(database) == {}
+        await database.execute(
+            f"SET session_replication_role = replica; {TAMPERING_SQL[claim]};"
+            "SET session_replication_role = origin"
+        )
+        assert claim in await list_broken_claims(database)
+    finally:
+        await books.close()
+
+
+CASH_CLAIM = "commission is earned once on cash that goes back and forth"
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "UPDATE cash_matches SET amount = amount + 1",
+        "UPDATE cash_matches SET matched_id = transaction_id",
+        "UPDATE cash_matches SET matched_id = 5",
+        "UPDATE cash_matches SET transaction_id = 5",
+        "UPDATE cash_matches SET amount = 50 * 100",
+        "UPDATE transactions SET completed_at = NULL WHERE type = 'agent_cashout'",
+        "UPDATE transactions SET from_account = 5 WHERE type = 'agent_cashin'",
+        "INSERT INTO cash_matches SELECT matched_id, transaction_id, 3001, matched_at"
+        " FROM cash_matches",
+    ],
+)
+async def test_forged_cash_matches_are_found(
+    database_url: str, database: Database, forgery: str
+) -> None:
+    books = await LedgerDriver.open(database_url, database)
+    try:
+        await create_history(books)
+        assert await list_broken_claims(database) == {}
+        await database.execute(
+            f"SET session_replication_role = replica; {forgery};"
+            "SET session_replication_role = origin"
+        )
+        assert CASH_CLAIM in await list_broken_claims(database)
+    finally:
+        await books.close()

@@ -1,0 +1,361 @@
+"""A delivery is read whole, and nothing in it makes the reader fail."""
+
+import contextlib
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from messenger.channel.deliveries import DOCUMENTED_DELIVERY, build_delivery, build_message
+from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
+from tapgate.messenger.model.incoming import (
+    Content,
+    DeliveryStatus,
+    FlowReply,
+    ImageFile,
+    NumberChangeContent,
+    OptionTap,
+    ReceivedMessage,
+    TextContent,
+    UnsupportedContent,
+)
+
+PHONE = "+23276123456"
+#: A busy machine makes neither an example nor its making wrong.
+
+
+def parse_messages(body: bytes, **options: Any) -> list[ReceivedMessage]:
+    return parse_delivery(body, **options).messages
+
+
+def _parse_content(kind: str, part: object) -> Content:
+    (received,) = parse_messages(build_delivery(build_message(kind, part)))
+    return received.content
+
+
+def test_the_documented_delivery() -> None:
+    assert parse_messages(json.dumps(DOCUMENTED_DELIVERY).encode()) == [
+        ReceivedMessage(
+            message_id="wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
+            address=PHONE,
+            user_id=None,
+            sent_at=1749416383,
+            content=TextContent(body="balance"),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "content"),
+    [
+        ("text", {"body": "hello"}, TextContent(body="hello")),
+        ("text", {"body": "x" * 5000}, TextContent(body="x" * 4096)),
+        ("text", {"body": "a\x00b\ud83dc"}, TextContent(body="abc")),
+        ("text", {}, UnsupportedContent(kind="text")),
+        ("text", {"body": 7}, UnsupportedContent(kind="text")),
+        ("text", "hello", UnsupportedContent(kind="text")),
+        (
+            "interactive",
+            {"type": "list_reply", "list_reply": {"id": "menu:send", "title": "Send"}},
+            OptionTap(id="menu:send"),
+        ),
+        (
+            "interactive",
+            {"type": "button_reply", "button_reply": {"id": "yes:4", "title": "No"}},
+            OptionTap(id="yes:4"),
+        ),
+        (
+            "interactive",
+            {"list_reply": {"title": "menu:send"}},
+            UnsupportedContent(kind="interactive"),
+        ),
+        ("interactive", {"list_reply": {"id": "x" * 257}}, UnsupportedContent(kind="interactive")),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": '{"flow_token": "t1", "pin": "1234"}'}},
+            FlowReply(flow_token="t1"),
+        ),
+        ("interactive", {"nfm_reply": {"response_json": "{not"}}, FlowReply(flow_token=None)),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": "[" * 100_000}},
+            FlowReply(flow_token=None),
+        ),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": {"flow_token": 1}}},
+            FlowReply(flow_token=None),
+        ),
+        ("interactive", {"nfm_reply": None}, FlowReply(flow_token=None)),
+        ("button", {"payload": "stop", "text": "Stop"}, OptionTap(id="stop")),
+        ("button", {"text": "Stop"}, UnsupportedContent(kind="button")),
+        (
+            "image",
+            {"id": "m1", "mime_type": "image/jpeg", "sha256": "ab", "caption": "me"},
+            ImageFile(media_id="m1", mime_type="image/jpeg", sha256="ab"),
+        ),
+        ("image", {"id": "m1"}, ImageFile(media_id="m1", mime_type=None, sha256=None)),
+        ("image", {"mime_type": "image/jpeg"}, UnsupportedContent(kind="image")),
+        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, NumberChangeContent()),
+        ("system", None, NumberChangeContent()),
+        ("sticker", {"id": "s"}, UnsupportedContent(kind="sticker")),
+        ("unsupported", None, UnsupportedContent(kind="unsupported")),
+        ("x" * 1000, None, UnsupportedContent(kind="unknown")),
+    ],
+)
+def test_each_kind(kind: str, part: object, content: Content) -> None:
+    assert _parse_content(kind, part) == content
+
+
+def test_all_entries_changes_and_messages_in_their_order() -> None:
+    def entry(*groups: tuple[str, ...]) -> dict[str, Any]:
+        return {
+            "changes": [
+                {
+                    "value": {
+                        "messages": [build_message("text", {"body": "x"}, id=one) for one in group]
+                    }
+                }
+                for group in groups
+            ]
+        }
+
+    body = json.dumps({"entry": [entry(("a", "b"), ("c",)), entry(("d",))]}).encode()
+    assert [one.message_id for one in parse_messages(body)] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"entry": null}',
+        b'{"entry": {}}',
+        b'{"entry": [null, 1, {"changes": 3}]}',
+        b'{"entry": [{"changes": [{}, {"value": []}]}]}',
+        b'{"entry": [{"changes": [{"value": {"statuses": [{"id": "1", "status": "read"}]}}]}]}',
+        b'{"entry": [{"changes": [{"value": {"messages": {"id": "a"}}}]}]}',
+    ],
+)
+def test_nothing_was_said(body: bytes) -> None:
+    assert parse_messages(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"entry": [',
+        b'{"entry": NaN}',
+        b'{"entry": -Infinity}',
+        b"[" * 100_000,
+        b"1",
+    ],
+)
+def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
+    with pytest.raises(MalformedDeliveryError):
+        parse_messages(body)
+
+
+@pytest.mark.parametrize("missing", ["id", "from"])
+@pytest.mark.parametrize("value", [None, "", 7, [], "\x00", "x" * 5000])
+def test_without_an_id_or_a_sender_it_is_skipped(missing: str, value: object) -> None:
+    good = build_message("text", {"body": "hi"}, id="good")
+    bad = build_message("text", {"body": "hi"}) | {missing: value}
+    assert [one.message_id for one in parse_messages(build_delivery(bad, good))] == ["good"]
+
+
+def test_groups_and_other_fields_are_not_for_us() -> None:
+    assert (
+        parse_messages(build_delivery(build_message("text", {"body": "hi"}, group_id="g1"))) == []
+    )
+    change = {"field": "history", "value": {"messages": [build_message("text", {"body": "hi"})]}}
+    assert parse_messages(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
+
+
+@pytest.mark.parametrize(
+    ("sender", "contacts", "address", "user_id"),
+    [
+        ({"from": "23276123456"}, [], PHONE, None),
+        ({"from": "+23276123456"}, [], PHONE, None),
+        ({}, [{"wa_id": "23276123456"}], PHONE, None),
+        ({"from": "23276123456"}, [{"wa_id": "23276123456", "user_id": "SL.9"}], PHONE, "SL.9"),
+        ({"from": "23276123456", "from_user_id": "SL.9"}, [], PHONE, "SL.9"),
+        ({"from_user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
+        ({"user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
+        ({}, [{"user_id": "SL.9"}], "user:SL.9", "SL.9"),
+        ({"from": "SL.9"}, [], "user:SL.9", "SL.9"),
+        # Two people, and it is said which of them: the other one's number is not theirs.
+        (
+            {"from_user_id": "SL.9"},
+            [{"wa_id": "23276000000"}, {"user_id": "SL.9"}],
+            "user:SL.9",
+            "SL.9",
+        ),
+    ],
+)
+def test_who_it_is_from(
+    sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
+) -> None:
+    said = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
+    (received,) = parse_messages(build_delivery(said, contacts=contacts))
+    assert (received.address, received.user_id) == (address, user_id)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "seconds"),
+    [
+        ("1749416383", 1749416383),
+        (1749416383, 1749416383),
+        ("", 0),
+        ("-1", 0),
+        ("1e9", 0),
+        ("9" * 12, 0),
+        (10**30, 0),
+        (True, 0),
+        (None, 0),
+        ("٣", 0),
+        (1.5, 0),
+    ],
+)
+def test_when_it_was_sent(timestamp: object, seconds: int) -> None:
+    (received,) = parse_messages(
+        build_delivery(build_message("text", {"body": "x"}, timestamp=timestamp))
+    )
+    assert received.sent_at == seconds
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["entry", "object"]) | st.text(), JSON_VALUES, max_size=3))
+def test_any_object_is_read(body: dict[str, Any]) -> None:
+    parse_messages(json.dumps(body).encode())
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
+    with contextlib.suppress(MalformedDeliveryError):
+        parse_messages(body)
+
+
+def _list_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    keys: list[Any] = list(value) if isinstance(value, dict) else []
+    if isinstance(value, list):
+        keys = list(range(len(value)))
+    inner = [place for key in keys for place in _list_paths(value[key], (*path, key))]
+    return [path, *inner] if path else inner
+
+
+@given(st.data())
+def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -> None:
+    body = copy.deepcopy(DOCUMENTED_DELIVERY)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *path, last = data.draw(st.sampled_from(_list_paths(body)))
+        holder: Any = body
+        for key in path:
+            holder = holder[key]
+        holder[last] = data.draw(JSON_VALUES)
+    for received in parse_messages(json.dumps(body).encode()):
+        stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
+        assert "\x00" not in stored
+        assert len(stored.encode()) < 2704  # what an index of PostgreSQL takes
+        if isinstance(received.content, TextContent):
+            assert received.content.body is not None
+            received.content.body.encode()
+
+
+@pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
+def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
+    part = {"message_id": "wamid.1", "emoji": "👍"}
+    kept = build_message("text", {"body": "hi"}, id="kept")
+    assert [
+        one.message_id for one in parse_messages(build_delivery(build_message(kind, part), kept))
+    ] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "content"),
+    [
+        ("image/jpeg", ImageFile(media_id="m1", mime_type="image/jpeg", sha256=None)),
+        ("image/png", ImageFile(media_id="m1", mime_type="image/png", sha256=None)),
+        ("application/pdf", UnsupportedContent(kind="document")),
+        (None, UnsupportedContent(kind="document")),
+        (["image/png"], UnsupportedContent(kind="document")),
+    ],
+)
+def test_a_picture_sent_as_a_document_is_a_picture(mime_type: object, content: Content) -> None:
+    part = {"id": "m1", "mime_type": mime_type, "filename": "passport.jpg"}
+    assert _parse_content("document", part) == content
+
+
+@pytest.mark.parametrize(
+    ("named", "is_ours"), [("1065", True), ("9999", False), (None, True), (["1065"], False)]
+)
+def test_messages_to_another_number_of_the_account_are_skipped(
+    named: object, is_ours: bool
+) -> None:
+    value = {
+        "metadata": {"phone_number_id": named},
+        "messages": [build_message("text", {"body": "hi"})],
+        "statuses": [{"id": "wamid.1", "status": "read"}],
+    }
+    body = json.dumps({"entry": [{"changes": [{"value": value}]}]}).encode()
+    found = parse_delivery(body, phone_number_id="1065")
+    assert (len(found.messages), len(found.statuses)) == (int(is_ours), int(is_ours))
+    assert len(parse_delivery(body).messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        ({"id": "w", "status": "sent"}, DeliveryStatus(channel_message_id="w", status="sent")),
+        (
+            {"id": "w", "status": "failed", "errors": [{"code": 131026, "title": "x"}]},
+            DeliveryStatus(channel_message_id="w", status="failed", error_code="131026"),
+        ),
+        *(
+            (
+                {"id": "w", "status": "failed", "errors": [{"code": code}]},
+                DeliveryStatus(channel_message_id="w", status="failed", error_code=known),
+            )
+            for code, known in [
+                (" ", None),
+                ("\x00 \n", None),
+                (" 131026\n", "131026"),
+                ("9" * 41, None),
+                (int("9" * 4000), None),
+            ]
+        ),
+        (
+            {"id": "w", "status": "failed", "errors": [{"code": {}}]},
+            DeliveryStatus(channel_message_id="w", status="failed"),
+        ),
+        (
+            {"id": "w", "status": "failed", "errors": "x"},
+            DeliveryStatus(channel_message_id="w", status="failed"),
+        ),
+        ({"id": "w", "status": "warning"}, None),
+        ({"id": "w", "status": ["sent"]}, None),
+        ({"id": 1, "status": "sent"}, None),
+        ({"status": "sent"}, None),
+    ],
+)
+def test_status_reports(report: dict[str, Any], status: DeliveryStatus | None) -> None:
+    body = json.dumps({"entry": [{"changes": [{"value": {"statuses": [report]}}]}]}).encode()
+    assert parse_delivery(body).statuses == ([] if status is None else [status])

@@ -1,0 +1,377 @@
+"""A person, a conversation and a model of the gateway, to play stories with."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from tapgate import money
+from tapgate.images import EncodedImage
+from tapgate.messenger.conversation import engine, keywords
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.common import Command, Language
+from tapgate.messenger.model.events import (
+    Event,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    Intent,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+)
+from tapgate.messenger.model.people import (
+    Effect,
+    Person,
+    RemoveRecipient,
+    SaveRecipient,
+    SetLanguage,
+    SetTrusted,
+    SetVerifiedPhone,
+    TurnContext,
+)
+from tapgate.messenger.model.replies import DocumentReply, OptionList, PinRequest, Reply
+from tapgate.messenger.understanding import resolver
+
+PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
+PIN, WRONG_PIN = "4907", "8316"
+CODE = "604829"
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+IMAGE = EncodedImage("image/jpeg", b"jpeg")
+MAX_PIN_ATTEMPTS = 3
+
+GatewayOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
+
+
+class PaymentRecord(msgspec.Struct, frozen=True):
+    request_id: str
+    card_serial: str
+    amount: str
+
+
+class FakeGateway:
+    """Does what the gateway does, in memory: payments once per request id, PINs with a lock."""
+
+    def __init__(self) -> None:
+        self.subscriber: gateway_requests.Subscriber | None = gateway_requests.Subscriber(
+            id="sub_me", first_name="Mariama", status="active", kyc_level=1, kyc_status="NONE"
+        )
+        self.pin = PIN
+        self.failures = 0
+        self.balance = 1_000_00
+        self.cards = [
+            gateway_requests.Card(
+                serial="TG-0001", type="PARENT", status="ACTIVE", holder_name=None
+            ),
+            gateway_requests.Card(
+                serial="TG-0002", type="CHILD", status="BLOCKED", holder_name="Ibrahim"
+            ),
+        ]
+        self.payments_by_request_id: dict[
+            str, tuple[gateway_requests.SendMoney, GatewayOutcome]
+        ] = {}
+        self.calls: list[gateway_requests.GatewayRequest] = []
+        #: What is answered instead, once, to a kind of call.
+        self.overrides: dict[type, list[GatewayOutcome]] = {}
+        #: The next calls of a kind are carried out but not answered.
+        self.lost_responses: list[type] = []
+
+    @property
+    def payments(self) -> list[PaymentRecord]:
+        return [
+            PaymentRecord(request_id, call.card_serial, call.amount)
+            for request_id, (call, outcome) in self.payments_by_request_id.items()
+            if isinstance(outcome, RequestSucceeded)
+        ]
+
+    def handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        self.calls.append(call)
+        if self.overrides.get(type(call)):
+            return self.overrides[type(call)].pop(0)
+        outcome = self._handle(call)
+        if type(call) in self.lost_responses:
+            self.lost_responses.remove(type(call))
+            return GatewayUnreachable(uncertain=True)
+        return outcome
+
+    def _handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        match call:
+            case gateway_requests.SendMoney():
+                return self._send_money(call)
+            case (
+                gateway_requests.LinkCard()
+                | gateway_requests.UnblockCard()
+                | gateway_requests.VerifyPin()
+                | gateway_requests.ChangePin()
+            ):
+                old = call.old_pin if isinstance(call, gateway_requests.ChangePin) else call.pin
+                return self._check_pin(old) or RequestSucceeded(result=self._handle_pin_call(call))
+        return RequestSucceeded(result=self._handle_read(call))
+
+    def _send_money(self, call: gateway_requests.SendMoney) -> GatewayOutcome:
+        if call.request_id in self.payments_by_request_id:
+            before, outcome = self.payments_by_request_id[call.request_id]
+            same = (before.card_serial, before.amount) == (call.card_serial, call.amount)
+            return outcome if same else RequestRejected(code="DUPLICATE_REQUEST")
+        wrong = self._check_pin(call.pin)
+        if wrong is not None:
+            return wrong
+        outcome = self._build_receipt(call)
+        self.payments_by_request_id[call.request_id] = (call, outcome)
+        return outcome
+
+    def _build_receipt(self, call: gateway_requests.SendMoney) -> GatewayOutcome:
+        amount = money.parse(call.amount, "SLE")
+        fee = money.apply_rate(amount, 1_500)
+        if amount + fee > self.balance:
+            return RequestRejected(code="INSUFFICIENT_FUNDS")
+        self.balance -= amount + fee
+        return RequestSucceeded(
+            result=gateway_requests.Receipt(
+                transaction_id=f"txn_{len(self.payments_by_request_id)}",
+                status="completed",
+                amount=money.format_money(amount, "SLE"),
+                fee_amount=money.format_money(fee, "SLE"),
+                new_balance=money.format_money(self.balance, "SLE"),
+                recipient_name="Aminata K.",
+            )
+        )
+
+    def _check_pin(self, pin: str) -> RequestRejected | None:
+        if self.failures >= MAX_PIN_ATTEMPTS:
+            return RequestRejected(
+                code="ACCOUNT_LOCKED", details={"locked_until": "2026-03-14T10:00:00.000Z"}
+            )
+        if pin == self.pin:
+            self.failures = 0
+            return None
+        self.failures += 1
+        left = MAX_PIN_ATTEMPTS - self.failures
+        return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": left})
+
+    def _handle_pin_call(self, call: gateway_requests.GatewayRequest) -> Any:
+        match call:
+            case gateway_requests.LinkCard(card_serial=serial):
+                return gateway_requests.Card(
+                    serial=serial, type="PARENT", status="ACTIVE", holder_name=None
+                )
+            case gateway_requests.UnblockCard(card_serial=serial):
+                return self._set_card_status(serial, "ACTIVE")
+            case gateway_requests.ChangePin(new_pin=new_pin):
+                self.pin = new_pin
+        return True
+
+    def _set_card_status(self, serial: str, status: str) -> gateway_requests.Card:
+        card = next(card for card in self.cards if card.serial == serial)
+        changed = msgspec.structs.replace(card, status=status)
+        self.cards[self.cards.index(card)] = changed
+        return changed
+
+    def _handle_read(self, call: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per call
+        match call:
+            case gateway_requests.FindSubscriber():
+                return self.subscriber
+            case gateway_requests.RegisterSubscriber(first_name=first_name, pin=pin):
+                self.pin = pin
+                self.subscriber = gateway_requests.Subscriber(
+                    id="sub_me", first_name=first_name, status="active", kyc_level=1, kyc_status=""
+                )
+                return self.subscriber
+            case gateway_requests.GetBalance():
+                shown = money.format_decimal(self.balance, "SLE")
+                return gateway_requests.Balance(
+                    balance=shown, available=shown, held="0.00", currency="SLE"
+                )
+            case gateway_requests.GetLimits(kyc_level=level):
+                return gateway_requests.Limits(
+                    kyc_level=level,
+                    currency="SLE",
+                    max_balance="50000.00",
+                    max_transaction="5000.00",
+                    daily_limit="10000.00",
+                    monthly_limit="100000.00",
+                )
+            case gateway_requests.FindPayeeByCard(card_serial=serial) if serial.startswith("AM-"):
+                return gateway_requests.Payee(
+                    name="Aminata K.", card_serial=serial, subscriber_id="sub_her"
+                )
+            case gateway_requests.FindPayeeByCard(card_serial="TG-0001"):
+                return gateway_requests.Payee(
+                    name="Mariama S.", card_serial="TG-0001", subscriber_id="sub_me"
+                )
+            case gateway_requests.FindPayeeByPhone(phone=phone) if phone == PAYEE_PHONE:
+                return gateway_requests.Payee(
+                    name="Aminata K.", card_serial="AM-1001", subscriber_id="sub_her"
+                )
+            case gateway_requests.FindPayeeByPhone(phone=phone) if phone == CARDLESS_PHONE:
+                return gateway_requests.Payee(
+                    name="Foday B.", card_serial=None, subscriber_id="sub_him"
+                )
+            case gateway_requests.FindPayeeByCard() | gateway_requests.FindPayeeByPhone():
+                return None
+            case gateway_requests.QuoteTransfer(amount=amount):
+                return self._build_quote(money.parse(amount, "SLE"))
+            case gateway_requests.ListTransactions(limit=limit):
+                return self._build_history(limit)
+            case gateway_requests.CreateStatement(from_date=first, to_date=last):
+                return gateway_requests.Statement(
+                    link="https://x.test/s", from_date=first, to_date=last
+                )
+            case gateway_requests.ListCards():
+                return list(self.cards)
+            case gateway_requests.BlockCard(card_serial=serial, reason=reason):
+                return self._set_card_status(
+                    serial, "BLOCKED" if reason == "customer_request" else "LOST"
+                )
+            case gateway_requests.AddDocument():
+                return "PENDING"
+            case gateway_requests.VerifyOneTimeCode(code=code):
+                return code == CODE
+        return True
+
+    def _build_quote(self, amount: int) -> gateway_requests.TransferQuote:
+        fee = money.apply_rate(amount, 1_500)
+        enough = amount + fee <= self.balance
+        return gateway_requests.TransferQuote(
+            amount=money.format_decimal(amount, "SLE"),
+            fee_amount=money.format_decimal(fee, "SLE"),
+            total=money.format_decimal(amount + fee, "SLE"),
+            currency="SLE",
+            allowed=enough,
+            reasons=() if enough else ("INSUFFICIENT_FUNDS",),
+        )
+
+    def _build_history(self, limit: int) -> list[gateway_requests.TransactionSummary]:
+        return [
+            gateway_requests.TransactionSummary(
+                transaction_id=f"txn_{n}",
+                type="transfer_p2p",
+                status="completed" if n else "under_review",
+                direction="debit" if n % 2 else "credit",
+                amount="1234.50",
+                fee_amount="0.00",
+                currency="SLE",
+                counterparty_name="Aminata K." if n else None,
+                at=NOW - timedelta(days=n),
+            )
+            for n in range(limit)
+        ]
+
+
+class ConversationDriver:
+    """Plays events as the service does: calls are answered at once, then all is kept."""
+
+    def __init__(self, language: Language | None = "en", **setting: Any) -> None:
+        self.gateway = FakeGateway()
+        self.person = Person(address=PHONE, phone=PHONE, language=language)
+        self.conversation = Conversation()
+        self.settings = {"pin_entry_mode": "text", "can_send_documents": True, **setting}
+        self.turn_count = 0
+        self.replies: list[Reply] = []
+        self.effects: list[Effect] = []
+        self.steps: list[EngineOutput] = []
+
+    def __call__(self, event: Event | str) -> str:
+        """What is answered, as text."""
+        if isinstance(event, str):
+            event = build_text_message(event)
+        self.replies, self.effects, self.steps = [], [], []
+        self.conversation = self.handle_event(event)
+        for effect in self.effects:
+            self.person = apply_effect(self.person, effect)
+        return self.reply_text
+
+    def handle_event(self, event: Event) -> Conversation:
+        self.turn_count += 1
+        conversation, setting = self.conversation, self.build_settings()
+        for _ in range(12):
+            step = engine.process_event(self.person, conversation, event, setting)
+            self.steps.append(step)
+            self.replies += step.replies
+            self.effects += step.effects
+            conversation = reencode_conversation(step.conversation)
+            if step.request is None:
+                return conversation
+            event = self.gateway.handle(step.request)
+        raise AssertionError("it never stops calling")
+
+    def build_settings(self) -> TurnContext:
+        setting = {
+            "now": NOW,
+            "new_operation_id": f"op-{self.turn_count}",
+            "currency": "SLE",
+            **self.settings,
+        }
+        return TurnContext(**setting)
+
+    def choose_option(self, value: str, *, late: bool = False) -> str:
+        """The option of the last offer whose id begins so."""
+        return self(OptionChosen(id=self.get_option_id(value), is_late=late))
+
+    def get_option_id(self, value: str) -> str:
+        offer = self.last_offer
+        assert offer is not None
+        return next(o.id for o in offer.options if o.id.partition("#")[0] == value)
+
+    def submit_pin_form(self, pin: str | None = PIN, new_pin: str | None = None) -> str:
+        form = next(reply for reply in reversed(self.replies) if isinstance(reply, PinRequest))
+        return self(FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin))
+
+    def send_image(self) -> str:
+        return self(ImageReceived(image=IMAGE))
+
+    @property
+    def last_offer(self) -> OptionList | None:
+        return self.conversation.offer
+
+    @property
+    def reply_text(self) -> str:
+        return "\n".join(format_reply(reply) for reply in self.replies)
+
+    def list_calls(self, kind: type) -> list[Any]:
+        return [call for call in self.gateway.calls if isinstance(call, kind)]
+
+
+def build_text_message(
+    text: str | None, command: Command | None = None, **more: Any
+) -> TextMessage:
+    """With the meaning that an exact word has, unless another is given."""
+    if command is None and text is not None:
+        command = keywords.match_command(text)
+    return TextMessage(text=text, intent=Intent(command=command), **more)
+
+
+def resolve_text_message(text: str) -> TextMessage:
+    """With the meaning that the words have for the resolver."""
+    return TextMessage(text=text, intent=resolver.resolve(text, None))
+
+
+def reencode_conversation(conversation: Conversation) -> Conversation:
+    return msgspec.json.decode(msgspec.json.encode(conversation), type=Conversation)
+
+
+def format_reply(reply: Reply) -> str:
+    if isinstance(reply, DocumentReply):
+        return f"{reply.caption} {reply.link}"
+    if isinstance(reply, OptionList):
+        return "\n".join([reply.text, *(option.title for option in reply.options)])
+    return reply.text
+
+
+def apply_effect(person: Person, effect: Effect) -> Person:
+    change: Callable[..., Person] = lambda **fields: msgspec.structs.replace(person, **fields)  # noqa: E731
+    match effect:
+        case SetLanguage(language=language):
+            return change(language=language)
+        case SetTrusted(trusted=trusted):
+            return change(trusted=trusted)
+        case SetVerifiedPhone(phone=phone):
+            return change(phone=phone)
+        case SaveRecipient(recipient=recipient):
+            return change(recipients=(*person.recipients, recipient))
+        case RemoveRecipient(card_serial=serial):
+            kept = tuple(r for r in person.recipients if r.card_serial != serial)
+            return change(recipients=kept)

@@ -1,0 +1,308 @@
+"""Menu, help, language, words in any state, and whatever else may come in."""
+
+import msgspec
+import pytest
+
+from messenger.conversation.builders import (
+    PIN,
+    ConversationDriver,
+    build_text_message,
+    reencode_conversation,
+)
+from tapgate.messenger.conversation.state import Conversation
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import (
+    FormClosed,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageRejected,
+    Intent,
+    NumberChanged,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+    UnsupportedMessage,
+)
+from tapgate.messenger.model.people import SetLanguage, SetTrusted
+from tapgate.messenger.model.replies import OptionList, PinRequest
+
+
+@pytest.mark.parametrize(
+    ("language", "hello"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
+)
+def test_the_menu_offers_everything(language, hello):
+    story = ConversationDriver(language)
+    assert hello in story("menu")
+    offered = {option.id for option in story.last_offer.options}
+    assert {"cmd:balance", "cmd:send", "cmd:person", "cmd:register"} <= offered
+    assert len(offered) == 15
+    assert story.last_offer.options[0].id == "cmd:balance"
+
+
+def test_the_menu_greets_by_name_once_it_is_known():
+    story = ConversationDriver()
+    assert "Mariama" not in story("menu")
+    story("balance")
+    assert "Hello Mariama" in story("menu")
+    assert "cmd:register" not in {option.id for option in story.last_offer.options}
+
+
+def test_more_shows_the_next_page_and_then_the_first():
+    story = ConversationDriver()
+    story("menu")
+    first = story.last_offer
+    story(OptionChosen(id=first.more.id))
+    assert isinstance(story.replies[-1], OptionList)
+    assert story.replies[-1].start == 9
+    story("more")
+    assert story.replies[-1].start == 0
+
+
+def test_by_number_over_all_pages():
+    story = ConversationDriver()
+    story("menu")
+    number = [option.id for option in story.last_offer.options].index("cmd:limits") + 1
+    assert "Your limits" in story(str(number))
+
+
+def test_a_menu_row_never_expires():
+    story = ConversationDriver()
+    story("menu")
+    story("balance")
+    story("help")
+    assert "1,000.00 SLE" in story(OptionChosen(id="cmd:balance"))
+
+
+@pytest.mark.parametrize("command", ["yes", "no", "cancel", "nonsense", ""])
+def test_a_made_up_row_does_nothing(command):
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500"):
+        story(word)
+    assert "expired" in story(OptionChosen(id=f"cmd:{command}"))
+    assert story.conversation.stage == "confirm"
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_help(language):
+    story = ConversationDriver(language)
+    assert "PIN" in story("help")
+
+
+def test_the_language_of_the_first_words_is_kept():
+    story = ConversationDriver(language=None)
+    story(TextMessage(text="solde", intent=Intent(command="balance", language="fr")))
+    assert SetLanguage(language="fr") in story.effects
+    assert "Vous avez" in story.reply_text
+    story(TextMessage(text="balance", intent=Intent(command="balance", language="en")))
+    assert "Vous avez" in story.reply_text
+
+
+def test_another_language():
+    story = ConversationDriver()
+    story("language")
+    assert "parlons français" in story.choose_option("fr")
+    assert story.person.language == "fr"
+    assert "parlons français" not in story(build_text_message("speak english", "language"))
+    assert story.person.language == "en"
+    story("language")
+    assert "français" in story("Français")
+
+
+def test_a_person():
+    story = ConversationDriver("fr")
+    assert "Quelqu'un va bientôt" in story(build_text_message("humain", "person"))
+    assert story.list_calls(gateway_requests.RequestSupport)[0].phone == story.person.phone
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["menu", "help", "balance", "send money", "history", "cards", "kyc", "register", "cancel"],
+)
+@pytest.mark.parametrize("so_far", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]])
+def test_words_that_work_in_any_state(word, so_far):
+    story = ConversationDriver()
+    for earlier in ("send money", *so_far):
+        story(earlier)
+    answer = story(word)
+    assert "cancelled: *Send money*" in answer
+    assert story.conversation.facts.keys().isdisjoint({"amount", "payee"})
+
+
+def test_did_you_mean():
+    story = ConversationDriver()
+    story(
+        TextMessage(text="card or so", intent=Intent(candidates=("cards", "link", "block", "yes")))
+    )
+    assert [option.id for option in story.last_offer.options] == [
+        "cmd:cards",
+        "cmd:link",
+        "cmd:block",
+    ]
+
+
+def test_nonsense():
+    story = ConversationDriver()
+    assert "did not understand" in story("blah")
+    assert story.last_offer is not None
+
+
+def test_four_digits_nobody_asked_for():
+    story = ConversationDriver()
+    answer = story(PIN)
+    assert "did not ask" in answer
+    assert PIN not in answer
+    for word in ("send money", PIN):
+        story(word)
+    assert story.conversation.piece == "to"
+    assert PIN not in msgspec.json.encode(story.conversation).decode()
+
+
+def test_the_conversation_before_lapsed():
+    story = ConversationDriver()
+    story.conversation = Conversation(lapsed=True)
+    assert "cancelled what was in progress" in story("balance")
+    assert "cancelled" not in story("balance")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        UnsupportedMessage(kind="sticker"),
+        ImageRejected(reason="is damaged"),
+        TextMessage(text=None),
+        TextMessage(text=""),
+        OptionChosen(id="yes#1"),
+        FormSubmitted(operation="op-x", pin=PIN),
+        NumberChanged(),
+        RequestSucceeded(result=None),
+        RequestRejected(code="INTERNAL_ERROR"),
+        GatewayUnreachable(uncertain=True),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+@pytest.mark.parametrize("so_far", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]])
+def test_anything_is_answered_anywhere(event, so_far):
+    story = ConversationDriver()
+    for word in so_far:
+        story(word)
+    assert story(event)
+    assert PIN not in story.reply_text
+
+
+def test_a_form_that_nobody_waits_for_closes_silently():
+    assert ConversationDriver()(FormClosed()) == ""
+
+
+def test_an_outcome_that_was_never_heard():
+    """Kept before money moves, so that nothing is taken for not done."""
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+    operation = story.conversation.operation
+    story.conversation = msgspec.structs.replace(story.conversation, stage="executing")
+    assert "cannot be paid twice" in story("hello?")
+    assert story.conversation.operation == operation
+    assert "Done!" in story(PIN)
+
+
+def test_a_changed_number_after_an_outcome_that_was_never_heard():
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+    story.conversation = msgspec.structs.replace(story.conversation, stage="executing")
+    story(NumberChanged())
+    assert story.effects == [SetTrusted(trusted=False)]
+    assert story.conversation.operation is None
+
+
+def test_a_payment_without_an_answer_goes_on_where_no_pin_can_be_given():
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+    story.gateway.lost_responses = [gateway_requests.SendMoney]
+    story(PIN)
+    story.settings["pin_entry_mode"] = "none"
+    assert "may have gone through" in story(PIN)
+
+
+def test_a_changed_number_needs_the_pin_once():
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500"):
+        story(word)
+    story(NumberChanged())
+    assert story.effects == [SetTrusted(trusted=False)]
+    assert story.conversation.stage == "idle"
+    assert "Mariama" not in story("menu")
+    answer = story("balance")
+    assert "I need your PIN once" in answer
+    assert "SLE" not in answer
+    assert "1,000.00 SLE" in story(PIN)
+    assert story.person.trusted
+    assert "1,000.00 SLE" in story("balance")
+
+
+def test_a_changed_number_in_a_form():
+    story = ConversationDriver(pin_entry_mode="form")
+    story(NumberChanged())
+    story("cards")
+    assert isinstance(story.replies[-1], PinRequest)
+    assert "TG-0001" in story.submit_pin_form()
+
+
+def test_a_changed_number_without_any_way_to_give_a_pin():
+    story = ConversationDriver(pin_entry_mode="none")
+    story(NumberChanged())
+    answer = story("balance")
+    assert "cannot be given safely" in answer
+    assert "SLE" not in answer
+
+
+def test_unreachable_then_again():
+    story = ConversationDriver()
+    story.gateway.overrides = {
+        gateway_requests.GetBalance: [GatewayUnreachable(uncertain=False)] * 2
+    }
+    assert "Nothing is lost" in story("balance")
+    assert "Nothing is lost" in story.choose_option("again")
+    assert "1,000.00 SLE" in story("1")
+
+
+def test_not_registered():
+    story = ConversationDriver()
+    story.gateway.subscriber = None
+    assert "no wallet" in story("balance")
+    assert story.conversation.stage == "idle"
+    assert "first name" in story.choose_option("cmd:register")
+
+
+@pytest.mark.parametrize("status", ["blocked", "closed"])
+def test_a_subscriber_who_is_not_active(status):
+    story = ConversationDriver()
+    story.gateway.subscriber = msgspec.structs.replace(story.gateway.subscriber, status=status)
+    assert "not active" in story("send money")
+    assert "cmd:person" in {option.id for option in story.last_offer.options}
+
+
+def test_it_is_kept_as_json():
+    story = ConversationDriver()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+        assert reencode_conversation(story.conversation) == story.conversation
+
+
+@pytest.mark.parametrize("asked", ["send money", "link a card"])
+@pytest.mark.parametrize("written", ["pin{}", "PIN:{}", "code-{}"])
+def test_a_pin_where_a_serial_is_asked_for_is_not_taken_for_one(asked, written):
+    story = ConversationDriver()
+    story(asked)
+    assert "looks like a PIN" in story(written.format(PIN))
+    assert PIN not in story.reply_text
+    assert PIN not in str(story.conversation)
+
+
+@pytest.mark.parametrize("word", ["mdr", "banane", "voilà", "lol"])
+def test_a_meaningless_first_word_does_not_choose_the_language(word):
+    story = ConversationDriver(None)
+    story(word)
+    assert story.person.language is None

@@ -1,0 +1,396 @@
+"""Whatever is said, tapped, entered, repeated, lost or cut off, in any order."""
+
+import re
+
+import msgspec
+from hypothesis import event, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from messenger.conversation.builders import (
+    CODE,
+    IMAGE,
+    PAYEE_PHONE,
+    PHONE,
+    PIN,
+    WRONG_PIN,
+    ConversationDriver,
+    FakeGateway,
+    GatewayOutcome,
+    build_text_message,
+    format_reply,
+)
+from tapgate.messenger.conversation import keywords
+from tapgate.messenger.conversation.commands import SCRIPTS
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.common import COMMANDS, CONVERSATION_TIMEOUT_SECONDS
+from tapgate.messenger.model.events import (
+    Event,
+    FormClosed,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    ImageRejected,
+    Intent,
+    NumberChanged,
+    OptionChosen,
+    RequestRejected,
+    TextMessage,
+    UnsupportedMessage,
+)
+from tapgate.messenger.model.people import Person
+from tapgate.messenger.model.replies import OptionList, PinRequest
+
+TEXTS = st.sampled_from(
+    [
+        *("menu", "help", "balance", "send money", "history", "statement", "cards", "kyc"),
+        *("limits", "language", "register", "yes", "no", "cancel", "more", "oui", "non"),
+        *("AM-1001", "AM-2002", "TG-0001", "XX-9999", PAYEE_PHONE, PHONE, "076333333"),
+        *("5", "17.50", "100", "50000", "0", "1", "2", "3", "send 20 to AM-1001"),
+        *("hello", "thank you", "ok", "bye", "i forgot my pin", "what are the fees", "12345"),
+        *("send to am-1001 10", "send 8 to mum", "selfie", "lost", "my phone was stolen"),
+        *("Aminata Kamara", "last 10 days", CODE, "", "  ", "blah", "français", "{x}", "*" * 50),
+    ]
+)
+INTENTS = st.one_of(
+    st.just(Intent()),
+    st.builds(
+        Intent,
+        command=st.sampled_from(COMMANDS),
+        candidates=st.lists(st.sampled_from(COMMANDS), max_size=4).map(tuple),
+        language=st.sampled_from([None, "en", "fr"]),
+    ),
+)
+OTHER_EVENTS = st.sampled_from(
+    [
+        FormClosed(),
+        UnsupportedMessage(kind="sticker"),
+        ImageRejected(reason="is damaged"),
+        ImageReceived(image=IMAGE),
+        TextMessage(text=None),
+    ]
+)
+UNCLEAR_CONFIRMATIONS = [
+    TextMessage(text="yes", intent=Intent(command="yes"), is_late=True),
+    TextMessage(text="1", is_late=True),
+    TextMessage(text="sure thing", intent=Intent(command="yes")),
+]
+#: What comes in between.
+INTERRUPTIONS = st.one_of(
+    OTHER_EVENTS,
+    TEXTS.map(build_text_message),
+    st.builds(TextMessage, text=st.sampled_from(["yes", "1", "2"]), is_late=st.just(True)),
+    st.sampled_from(["yes", "no", "cancel", "balance", "30", "AM-2002"]).map(build_text_message),
+    st.just(NumberChanged()),
+)
+GATEWAY_FAILURES = st.sampled_from(
+    [
+        GatewayUnreachable(uncertain=False),
+        GatewayUnreachable(uncertain=True),
+        *(
+            RequestRejected(code=code)
+            for code in ("INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "COMPLIANCE_REJECTED", "NEW_ONE")
+        ),
+    ]
+)
+CALL_TYPES = st.sampled_from([*gateway_requests.GatewayRequest.__args__])
+PIN_CALLS = (
+    gateway_requests.SendMoney,
+    gateway_requests.LinkCard,
+    gateway_requests.UnblockCard,
+    gateway_requests.VerifyPin,
+    gateway_requests.ChangePin,
+)
+
+#: What was shown for a yes: the card and the amount, in either language.
+CONFIRMATION_PATTERN = re.compile(
+    r"(?:Card|Carte) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.]+) SLE\*"
+)
+
+
+class ConfirmingGateway(FakeGateway):
+    """Sees to it that money is only asked for as it was confirmed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.confirmed: dict[str, tuple[str, str]] = {}
+
+    def handle(self, call: gateway_requests.GatewayRequest) -> GatewayOutcome:
+        if isinstance(call, gateway_requests.SendMoney):
+            card, amount = self.confirmed[call.request_id]
+            assert (call.card_serial, call.amount) == (card, amount)
+        return super().answer(call)
+
+
+class RandomConversation(RuleBasedStateMachine):
+    @initialize(
+        language=st.sampled_from([None, "en", "fr"]),
+        pins=st.sampled_from(["text", "text", "form", "form", "none"]),
+        documents=st.booleans(),
+        hides=st.sampled_from([False, False, False, True]),
+        registered=st.sampled_from([True, True, True, False]),
+    )
+    def begin(self, language, pins, documents, hides, registered):
+        self.story = ConversationDriver(language, pin_entry_mode=pins, can_send_documents=documents)
+        self.story.gateway = self.gateway = ConfirmingGateway()
+        if hides:
+            self.story.person = Person(address="user:U1", phone=None, language=language)
+        if not registered:
+            self.gateway.subscriber = None
+        #: What was shown to be confirmed, by the operation it would be.
+        self.confirmations: dict[str, tuple[str, str]] = {}
+        self.known_option_ids = ["yes#1", "cmd:yes"]
+        self.operations = ["op-none"]
+        self.last: Event = FormClosed()
+
+    # What a person does
+
+    @rule(text=TEXTS, meaning=INTENTS, late=st.booleans(), dies=st.booleans())
+    def send_text(self, text, meaning, late, dies):
+        command = keywords.match_command(text) or meaning.command
+        meaning = msgspec.structs.replace(meaning, command=command)
+        self.handle_event(TextMessage(text=text, intent=meaning, is_late=late), dies=dies)
+
+    @rule(
+        amount=st.sampled_from(["5", "20"]),
+        card=st.sampled_from(["AM-1001", "AM-2002"]),
+        pins=st.lists(st.sampled_from([PIN, PIN, WRONG_PIN]), min_size=1, max_size=3),
+        stumbles=st.lists(st.tuples(st.integers(1, 7), INTERRUPTIONS), max_size=2),
+        dies_at=st.integers(0, 12),
+        is_lost=st.booleans(),
+        unclear=st.sampled_from([None, *UNCLEAR_CONFIRMATIONS]),
+    )
+    def send_money(self, amount, card, pins, stumbles, dies_at, is_lost, unclear):
+        """Chance alone seldom gets so far. What comes in between may lead anywhere else."""
+        script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
+        events = [*enumerate(script, 1), *stumbles]
+        for position, what in sorted(events, key=lambda pair: pair[0]):
+            if is_lost and position == 6:
+                self.gateway.lost_responses = [gateway_requests.SendMoney]
+            if what == "yes" and unclear is not None:
+                self.handle_event(unclear)
+            if what == "yes" and self.story.conversation.stage == "confirm":
+                self.handle_event(OptionChosen(id=self.story.get_option_id("yes"), is_late=True))
+            if what not in (PIN, WRONG_PIN):
+                self.handle_event(
+                    build_text_message(what) if isinstance(what, str) else what,
+                    dies=position == dies_at,
+                )
+            elif self.story.conversation.is_awaiting_pin:
+                self.handle_event(self.build_pin_event(what), dies=position == dies_at)
+
+    def build_pin_event(self, pin: str) -> Event:
+        if self.story.settings["pin_entry_mode"] == "text":
+            return TextMessage(text=pin)
+        return FormSubmitted(operation=self.story.conversation.operation, pin=pin)
+
+    @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
+    def choose_option(self, choice, late, dies):
+        """Mostly what was shown last."""
+        ids = self.known_option_ids[-6:] if choice % 4 else self.known_option_ids
+        self.handle_event(OptionChosen(id=ids[choice % len(ids)], is_late=late), dies=dies)
+
+    @precondition(lambda self: self.story.conversation.piece != "amount")
+    @rule(
+        text=st.sampled_from([PIN, PIN, WRONG_PIN, f"{PIN} {PIN}", f"{PIN} {WRONG_PIN}"]),
+        late=st.booleans(),
+        dies=st.booleans(),
+    )
+    def send_pin_text(self, text, late, dies):
+        paid = len(self.gateway.payments)
+        awaited = (
+            self.story.conversation.is_awaiting_pin
+            and self.story.settings["pin_entry_mode"] == "text"
+        )
+        tried = len(self.list_payment_calls())
+        self.handle_event(TextMessage(text=text, is_late=late), dies=dies)
+        if not awaited or late:
+            assert len(self.gateway.payments) == paid
+            assert len(self.list_payment_calls()) == tried
+
+    @rule(
+        choice=st.integers(0, 20),
+        pin=st.sampled_from([PIN, PIN, WRONG_PIN, "12", None]),
+        new_pin=st.sampled_from([None, PIN, WRONG_PIN, "12345"]),
+        dies=st.booleans(),
+    )
+    def submit_pin_form(self, choice, pin, new_pin, dies):
+        operations = self.operations[-1:] if choice % 3 else self.operations
+        operation = operations[choice % len(operations)]
+        pending = self.story.conversation
+        tried = len(self.list_payment_calls())
+        self.handle_event(FormSubmitted(operation=operation, pin=pin, new_pin=new_pin), dies=dies)
+        if pending.operation != operation or not pending.is_awaiting_pin:
+            assert len(self.list_payment_calls()) == tried
+
+    @rule(event=OTHER_EVENTS)
+    def send_other_event(self, event):
+        self.handle_event(event)
+
+    @precondition(lambda self: self.story.person.phone is not None)
+    @rule()
+    def change_number(self):
+        self.handle_event(NumberChanged())
+        assert not self.story.person.trusted
+        assert self.story.conversation.operation is None
+
+    @precondition(
+        lambda self: (
+            not (
+                isinstance(self.last, TextMessage)
+                and self.last.text is not None
+                and PIN in self.last.text
+                and self.story.conversation.piece == "amount"
+            )
+        )
+    )
+    @rule()
+    def replay_last_event(self):
+        self.handle_event(self.last)
+
+    @rule()
+    def expire_conversation(self):
+        before = self.story.conversation
+        assert CONVERSATION_TIMEOUT_SECONDS
+        self.story.conversation = Conversation(lapsed=before.has_money_in_progress)
+
+    # What happens elsewhere
+
+    @rule(kind=CALL_TYPES, outcome=GATEWAY_FAILURES)
+    def make_gateway_fail(self, kind, outcome):
+        self.gateway.overrides = {kind: [outcome]}
+
+    @rule(kind=st.sampled_from(PIN_CALLS))
+    def lose_gateway_response(self, kind):
+        self.gateway.lost_responses = [kind]
+
+    @rule()
+    def reset_gateway(self):
+        self.gateway.failures = 0
+        self.gateway.balance = 1_000_00
+        self.gateway.overrides = {}
+        self.gateway.lost_responses = []
+        self.gateway.pin = PIN
+
+    @rule(pins=st.sampled_from(["text", "form"]))
+    def switch_pin_mode(self, pins):
+        self.story.settings["pin_entry_mode"] = pins
+
+    # What must hold
+
+    def handle_event(self, event: Event, *, dies: bool = False) -> None:
+        if dies:
+            # The gateway has done what it was asked, nobody has kept that, and it is done again.
+            self.story.replies, self.story.effects, self.story.steps = [], [], []
+            self.story.handle_event(event)
+        before = self.story.conversation
+        self.story(event)
+        self.last = event
+        self.record_options(before)
+        self.check_turn(event, before)
+
+    def record_options(self, before: Conversation) -> None:
+        now = self.story.conversation
+        for reply in self.story.replies:
+            if isinstance(reply, OptionList):
+                self.known_option_ids += [option.id for option in reply.options] + [reply.more.id]
+            if isinstance(reply, PinRequest):
+                self.operations.append(reply.operation)
+        if now.command == "send" and now.stage == "confirm" and self.story.replies:
+            (card, amount) = CONFIRMATION_PATTERN.search(self.story.replies[-1].text).groups()
+            self.confirmations[now.operation] = (card, amount.replace(",", ""))
+        if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
+            assert before.operation == now.operation
+            self.gateway.confirmed[now.operation] = self.confirmations[now.operation]
+
+    def check_turn(self, event: Event, before: Conversation) -> None:
+        assert self.story.replies or isinstance(event, FormClosed)
+        if before.stage == "confirm" and self.story.conversation.facts.get("confirmed"):
+            assert is_clear_yes(event)
+        for step in self.story.steps:
+            check_no_secret(step)
+            check_state_transition(before, step)
+            check_replies(step)
+            before = step.conversation
+
+    def teardown(self) -> None:
+        if hasattr(self, "gateway"):
+            event(f"payments: {len(self.gateway.payments)}")
+
+    def list_payment_calls(self) -> list[gateway_requests.GatewayRequest]:
+        return [call for call in self.gateway.calls if isinstance(call, PIN_CALLS)]
+
+    @invariant()
+    def check_payments_were_confirmed(self):
+        if not hasattr(self, "gateway"):
+            return
+        for paid in self.gateway.payments:
+            assert self.gateway.confirmed[paid.request_id] == (paid.card_serial, paid.amount)
+
+
+def is_clear_yes(event: Event) -> bool:
+    if isinstance(event, TextMessage):
+        return not event.is_late and (
+            keywords.match_command(event.text) == "yes" or event.text == "1"
+        )
+    return isinstance(event, OptionChosen) and not event.is_late
+
+
+def check_no_secret(step: EngineOutput) -> None:
+    kept = [msgspec.json.encode(step.conversation).decode(), repr(step.request), repr(step.effects)]
+    for text in [*kept, *map(format_reply, step.replies)]:
+        for secret in (PIN, WRONG_PIN):
+            assert secret not in text
+
+
+def check_state_transition(before: Conversation, step: EngineOutput) -> None:
+    """Where a conversation stands, and how it may have got there."""
+    now = step.conversation
+    piece = SCRIPTS[now.command].get_step(now.piece) if now.command else None
+    assert (now.stage == "executing") == (step.request is not None)
+    match now.stage:
+        case "idle":
+            assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
+        case "collecting":
+            assert isinstance(piece, AskStep | RequestStep)
+        case "confirm":
+            assert isinstance(piece, ConfirmStep)
+            assert now.operation
+            assert now.offer
+        case "await_pin":
+            assert isinstance(piece, PinStep)
+            assert now.operation
+    if piece is not None and piece.name == "sent" and now.command == "send":
+        # A payment's PIN is asked for after a yes, and then for nothing else.
+        assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
+        assert before.operation == now.operation
+    if isinstance(step.request, gateway_requests.SendMoney):
+        assert before.stage == "await_pin"
+        assert step.request.request_id == before.operation
+    if now.uncertain:
+        assert now.command == "send"
+        assert now.piece == "sent"
+
+
+def check_replies(step: EngineOutput) -> None:
+    for reply in step.replies:
+        assert len(format_reply(reply)) > 0
+        if not isinstance(reply, OptionList):
+            continue
+        assert len(reply.text) <= 1024
+        ids = [option.id for option in reply.options]
+        assert len(set(ids)) == len(ids) > 0
+        longest = 20 if len(ids) <= 3 else 24
+        for option in (*reply.options, reply.more):
+            assert 0 < len(option.title) <= longest
+            assert len(option.description) <= 72
+            assert len(option.id) <= 200
+
+
+TestRandomConversation = RandomConversation.TestCase
+TestRandomConversation.settings = settings(
+    max_examples=150,
+    stateful_step_count=40,
+)

@@ -1,0 +1,14 @@
+from datetime import UTC, datetime, timedelta
+
+
+class FakeClock:
+    """Stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **time: float) -> None:
+        self.now += timedelta(**time)

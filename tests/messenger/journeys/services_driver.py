@@ -1,0 +1,96 @@
+"""Both services in this process, on one database: a gateway, and any number of messengers that
+reach it through the client."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Any
+
+import httpx2
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from harness import Harness
+from messenger.journeys.phone import Phone
+from tapgate.gateway import create_app
+from tapgate.messenger.app import App
+from tapgate.messenger.model.replies import Template
+from tapgate.messenger.outbox.sealing import open_message
+from tapgate.messenger.services import Services
+from tapgate.messenger.wiring import open_services
+
+
+@cache
+def build_flow_key() -> tuple[str, str]:
+    """Private and public, as PEM."""
+    key = rsa.generate_private_key(65537, 2048)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
+
+
+class ServicesDriver:
+    def __init__(self, world: Harness, database_url: str) -> None:
+        self.harness = world
+        self.gateway = world.client
+        self._database_url = database_url
+
+    @contextlib.asynccontextmanager
+    async def run_messenger(
+        self, *, http: httpx2.AsyncBaseTransport | None = None, **settings: Any
+    ) -> AsyncIterator["MessengerDriver"]:
+        """With forms for PINs, unless the settings say otherwise."""
+        chosen = {"messenger_flow_private_key": build_flow_key()[0], **settings}
+        own = msgspec.structs.replace(self.harness.services.settings, **chosen)
+        way = http or httpx2.ASGITransport(create_app(self.harness.services))
+        async with open_services(own, self._database_url, http=way) as services:
+            transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
+                yield MessengerDriver(self.harness, services, client)
+
+    async def list_sent_texts(self) -> tuple[str, list[str]]:
+        """Everything that people were told, and the one-time codes in it."""
+        services = self.harness.services
+        kept = await services.database.fetch(
+            "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
+        )
+        told = [open_message(services.vault, row["id"], row["content"]) for row in kept]
+        codes = [
+            code
+            for message in told
+            if isinstance(message, Template) and message.name == "one_time_code"
+            for code in message.parameters
+        ]
+        return "\n".join(map(str, told)), codes
+
+    async def get_balance(self, subscriber_id: str) -> str:
+        answer = await self.gateway.get(
+            f"/api/v1/balance/{subscriber_id}", auth=self.harness.get_service_auth()
+        )
+        return str(answer.json()["balance"])
+
+    async def list_transfers(self, subscriber_id: str) -> list[dict[str, Any]]:
+        answer = await self.gateway.get(
+            f"/api/v1/transactions?user_id={subscriber_id}&type=transfer_p2p",
+            auth=self.harness.get_service_auth(),
+        )
+        data: list[dict[str, Any]] = answer.json()["data"]
+        return data
+
+
+class MessengerDriver:
+    def __init__(self, world: Harness, services: Services, client: httpx2.AsyncClient) -> None:
+        self._harness = world
+        self.services = services
+        self.client = client
+
+    def create_phone(self, number: str) -> Phone:
+        """Looks into the database by the gateway's connections: those outlive a messenger."""
+        other = self._harness.services
+        return Phone(number, self.client, other.database, other.vault, build_flow_key()[1])

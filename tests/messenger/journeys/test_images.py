@@ -1,0 +1,142 @@
+"""Pictures for KYC, over both endpoints."""
+
+import base64
+import io
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+
+
+def build_image(form: str) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (60, 40), (200, 0, 0)).save(file, form)
+    return file.getvalue()
+
+
+def build_decompression_bomb() -> bytes:
+    """A PNG of a few hundred bytes that claims to have more pixels than fit into memory."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
+
+
+JPEG, PNG = build_image("JPEG"), build_image("PNG")
+
+
+def build_media(content: bytes, announced: str, mimetype: str | None = None) -> dict[str, Any]:
+    data = f"data:{announced};base64,{base64.b64encode(content).decode()}"
+    return {"data": data, "mimetype": mimetype or announced, "filename": "id", "size": len(content)}
+
+
+async def list_documents(town: ServicesDriver, subscriber_id: str) -> list[dict[str, Any]]:
+    answer = await town.gateway.get(
+        f"/api/v1/subscribers/{subscriber_id}/kyc-documents",
+        auth=await town.harness.create_admin("C"),
+    )
+    data: list[dict[str, Any]] = answer.json()["data"]
+    return data
+
+
+@pytest.mark.parametrize(("content", "kind"), [(JPEG, "image/jpeg"), (PNG, "image/png")])
+async def test_jpeg_and_png_are_passed_on(
+    town: ServicesDriver, messenger: MessengerDriver, content: bytes, kind: str
+) -> None:
+    subscriber = await town.harness.create_subscriber()
+    phone = messenger.create_phone(subscriber["phone_number"])
+    await phone.send_by_bridge("kyc")
+    await phone.send_by_bridge("1")
+    answer = await phone.post_to_bridge(
+        messageType="image", hasMedia=True, media=build_media(content, kind)
+    )
+    assert answer.json()["status"] == "success", answer.text
+    (document,) = await list_documents(town, subscriber["id"])
+    assert document["document_type"] == "id_front"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("english", "several pictures"), ("français", "plusieurs photos")]
+)
+async def test_the_limit_per_document_is_explained_in_the_chat(
+    town: ServicesDriver, messenger: MessengerDriver, language: str, said: str
+) -> None:
+    subscriber = await town.harness.create_subscriber()
+    phone = messenger.create_phone(subscriber["phone_number"])
+    sent = {"messageType": "image", "hasMedia": True, "media": build_media(PNG, "image/png")}
+    await phone.send_by_bridge("language")
+    await phone.send_by_bridge(language)
+    for _ in range(5):
+        await phone.send_by_bridge("kyc")
+        await phone.send_by_bridge("1")
+        answer = await phone.post_to_bridge(**sent)
+        assert answer.status_code == 200
+    assert said in answer.json()["answer"]
+    assert len(await list_documents(town, subscriber["id"])) == 4
+    # Another document can be sent right away.
+    await phone.send_by_bridge("3")
+    assert said not in (await phone.post_to_bridge(**sent)).json()["answer"]
+    assert len(await list_documents(town, subscriber["id"])) == 5
+
+
+async def test_the_daily_limit_is_explained_in_the_chat(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber()
+    await town.harness.services.database.execute(
+        """INSERT INTO kyc_documents (id, subscriber_id, document_type, media_type, image,
+                                      created_at, decided_at)
+           SELECT n, s.id, 'selfie', 'image/png', '', now(), now()
+           FROM generate_series(1, 20) AS n, subscribers s WHERE s.phone_number = $1""",
+        subscriber["phone_number"],
+    )
+    phone = messenger.create_phone(subscriber["phone_number"])
+    await phone.send_by_bridge("kyc")
+    await phone.send_by_bridge("1")
+    sent = {"messageType": "image", "hasMedia": True, "media": build_media(PNG, "image/png")}
+    answer = await phone.post_to_bridge(**sent)
+    assert "in one day" in answer.json()["answer"]
+    assert len(await list_documents(town, subscriber["id"])) == 20
+
+
+REJECTED_MEDIA = {
+    "a PDF with an image's prefix": build_media(b"%PDF-1.7 ...", "image/jpeg"),
+    "a truncated PNG": build_media(PNG[: len(PNG) // 2], "image/png"),
+    "a bomb": build_media(build_decompression_bomb(), "image/png"),
+    "no data URI prefix": {"data": base64.b64encode(PNG).decode(), "mimetype": "image/png"},
+    "a wrong mimetype": build_media(PNG, "image/png", "image/jpeg"),
+    "a prefix of another type": build_media(PNG, "image/jpeg"),
+    "a GIF": build_media(build_image("GIF"), "image/gif"),
+    "not base64": {"data": "data:image/png;base64,!!!", "mimetype": "image/png"},
+    "nothing": {"mimetype": "image/png"},
+}
+
+
+@pytest.mark.parametrize("name", REJECTED_MEDIA)
+async def test_what_is_no_picture_is_refused_with_a_clear_answer(
+    town: ServicesDriver, messenger: MessengerDriver, name: str
+) -> None:
+    subscriber = await town.harness.create_subscriber()
+    phone = messenger.create_phone(subscriber["phone_number"])
+    await phone.send_by_bridge("kyc")
+    await phone.send_by_bridge("1")
+    answer = await phone.post_to_bridge(
+        messageType="image", hasMedia=True, media=REJECTED_MEDIA[name]
+    )
+    assert answer.status_code == 400
+    assert answer.json()["status"] == "error"
+    assert "media.data" in answer.json()["error"]
+    assert await list_documents(town, subscriber["id"]) == []

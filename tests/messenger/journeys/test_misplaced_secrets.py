@@ -1,0 +1,72 @@
+"""What people should not write, wherever they write it. In the end it is nowhere: see `town`."""
+
+import pytest
+
+from canary.watch import LeakDetector
+from messenger.journeys.phone import BRIDGE_PATH, FLOWS_PATH, WEBHOOK_PATH
+from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+
+PIN = "4826"
+MESSAGES_WITH_PIN = (
+    f"my pin is {PIN}",
+    PIN,
+    f"pin{PIN}",
+    f"mon code est {PIN}",
+    f"{PIN} is it right?",
+    f"please use {PIN} thanks",
+    f"the old was {PIN[:2]} {PIN[2:]} or {PIN}",
+    f"PIN={PIN}&amount=5",
+)
+
+
+@pytest.fixture(autouse=True)
+def _looked_for(watch: LeakDetector) -> None:
+    watch.add_secret("a pin", PIN)
+
+
+@pytest.mark.parametrize("before", ["register", "send money", "change pin"])
+async def test_in_the_chat(town: ServicesDriver, before: str) -> None:
+    known = await town.harness.create_subscriber(balance="77.00")
+    number = town.harness.new_phone_number() if before == "register" else known["phone_number"]
+    async with town.run_messenger(messenger_rate=1000) as messenger:
+        phone = messenger.create_phone(number)
+        for slip in MESSAGES_WITH_PIN:
+            await phone.send_text(before)
+            await phone.send_text(slip)
+            await phone.send_by_bridge(before)
+            await phone.send_by_bridge(slip)
+
+
+async def test_around_the_message(messenger: MessengerDriver, town: ServicesDriver) -> None:
+    phone = messenger.create_phone(town.harness.new_phone_number())
+    media = {"data": "AAAA", "mimetype": f"image/{PIN}", "filename": f"pin {PIN}.png", "size": 3}
+    for fields in (
+        {"message": "kyc", "messageType": PIN},
+        {"message": int(PIN), "messageType": "text"},
+        {"message": [PIN], "messageType": "text"},
+        {"message": None, "messageType": "image", "hasMedia": True, "media": media},
+    ):
+        assert (await phone.post_to_bridge(**fields)).status_code < 500
+    contents = (
+        {"type": f"pin {PIN}"},
+        {"type": "text", "text": {"body": int(PIN)}},
+        {"type": "text", "text": {"text": PIN}},
+        {"type": "interactive", "interactive": {"type": "button_reply", "button_reply": PIN}},
+        {"type": "document", "document": {"filename": f"{PIN}.pdf", "caption": f"pin {PIN}"}},
+    )
+    for content in contents:
+        await phone.deliver(phone.build_message(content))
+    await phone.wait_until_handled()
+
+
+async def test_around_the_endpoints(messenger: MessengerDriver, watch: LeakDetector) -> None:
+    token = "canary-verify-token-51d0"
+    watch.add_secret("a verify token", token)
+    query = {"hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": "1"}
+    assert (await messenger.client.get(WEBHOOK_PATH, params=query)).status_code == 403
+    for path in (WEBHOOK_PATH, FLOWS_PATH, BRIDGE_PATH, f"{BRIDGE_PATH}/{PIN}"):
+        for body in (f'{{"pin": "{PIN}', f'["{PIN}"]', f'{{"message": {PIN}}}', f"pin={PIN}"):
+            answer = await messenger.client.post(
+                f"{path}?pin={PIN}", content=body, headers={"Authorization": f"Bearer {token}"}
+            )
+            assert answer.status_code < 500, answer.text

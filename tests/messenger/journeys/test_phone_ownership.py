@@ -1,0 +1,153 @@
+"""Whose wallet it is: people who hide their number, and numbers that change hands."""
+
+from datetime import timedelta
+from typing import Any
+
+from harness import PIN, WRONG_PIN
+from messenger.fake_clock import FakeClock
+from messenger.journeys.phone import Phone, build_text
+from messenger.journeys.services_driver import MessengerDriver, ServicesDriver
+from tapgate.messenger import one_time_codes
+from tapgate.messenger.model.people import Person
+from tapgate.messenger.model.replies import Template
+
+
+def create_hidden_number_phone(messenger: MessengerDriver, user_id: str) -> Phone:
+    """Somebody who does not show a number."""
+    return messenger.create_phone(f"user:{user_id}")
+
+
+async def send_text(phone: Phone, words: str) -> str:
+    """As the channel delivers it when there is a user id only."""
+    message = phone.build_message(build_text(words)) | {
+        "from_user_id": phone.number.removeprefix("user:")
+    }
+    del message["from"]
+    await phone.deliver(message)
+    await phone.wait_until_handled()
+    return " ".join(getattr(reply, "text", "") for reply in await phone.read_replies())
+
+
+async def get_pending_code(messenger: MessengerDriver, number: str) -> str:
+    template: Template = await messenger.create_phone(number).get_last(Template)
+    assert template.name == "one_time_code"
+    return template.parameters[0]
+
+
+async def test_who_hides_the_number_proves_one_by_a_code(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber(balance="77.00")
+    ada = create_hidden_number_phone(messenger, "ada-1")
+    assert "77.00" not in await send_text(ada, "balance")
+    assert "77.00" not in await send_text(ada, subscriber["phone_number"])
+    code = await get_pending_code(messenger, subscriber["phone_number"])
+    wrong = "000000" if code != "000000" else "111111"
+    assert "77.00" not in await send_text(ada, wrong)
+    assert "77.00" in await send_text(ada, code)
+    assert "77.00" in await send_text(ada, "balance")
+    # Nobody else is her because of it.
+    eve = create_hidden_number_phone(messenger, "eve-1")
+    await send_text(eve, "balance")
+    assert "77.00" not in await send_text(eve, code)
+
+
+async def test_a_code_is_tried_three_times_and_not_sent_to_pester(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber(balance="77.00")
+    eve = create_hidden_number_phone(messenger, "eve-2")
+    await send_text(eve, "balance")
+    await send_text(eve, subscriber["phone_number"])
+    code = await get_pending_code(messenger, subscriber["phone_number"])
+    for step in (1, 2, 3):
+        await send_text(eve, f"{(int(code) + step) % 1_000_000:06d}")
+    assert "77.00" not in await send_text(eve, code)
+    for _ in range(3):
+        await send_text(eve, "balance")
+        await send_text(eve, subscriber["phone_number"])
+    sent = await town.harness.services.database.fetchval(
+        "SELECT count(*) FROM messenger.outbox WHERE address = $1", subscriber["phone_number"]
+    )
+    assert sent == 1
+    codes = await town.harness.services.database.fetchrow("SELECT * FROM messenger.codes")
+    assert code.encode() not in codes["code_hash"]
+
+
+async def test_codes_cannot_be_guessed_in_the_long_run(messenger: MessengerDriver) -> None:
+    """Whoever asks for a code each minute, at any number of addresses, gets a few an hour."""
+    services, clock = messenger.services, FakeClock()
+    clock.now = services.clock()
+    services.clock = clock
+    for number in range(59):
+        eve = Person(address=f"user:eve-{number}", phone=None)
+        await one_time_codes.send_code(services, eve, "+23276123456")
+        clock.advance(minutes=1)
+    count = "SELECT count(*) FROM messenger.outbox"
+    assert await services.database.fetchval(count) == one_time_codes.MAX_CODES_PER_HOUR
+    clock.advance(minutes=1)
+    await one_time_codes.send_code(services, Person(address="user:ada", phone=None), "+23276123456")
+    assert await services.database.fetchval(count) == one_time_codes.MAX_CODES_PER_HOUR + 1
+
+
+async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber()
+    url = f"/api/v1/subscribers/{subscriber['id']}/reset-pin"
+    eve = Person(address="user:eve", phone=None)
+    count = "SELECT count(*) FROM messenger.outbox"
+    assert (await town.gateway.post(url, auth=town.harness.get_service_auth())).status_code == 200
+    await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
+    assert await messenger.services.database.fetchval(count) == 0
+    clock = FakeClock()
+    clock.now = messenger.services.clock() + timedelta(minutes=1)
+    messenger.services.clock = clock
+    await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
+    assert await messenger.services.database.fetchval(count) == 1
+    assert (await town.gateway.post(url, auth=town.harness.get_service_auth())).status_code == 429
+
+
+async def test_nobody_has_codes_sent_to_many(messenger: MessengerDriver) -> None:
+    services, eve = messenger.services, Person(address="user:eve", phone=None)
+    for number in range(20):
+        await one_time_codes.send_code(services, eve, f"+232761234{number:02}")
+    sent = await services.database.fetchval("SELECT count(*) FROM messenger.outbox")
+    assert sent == one_time_codes.MAX_CODES_PER_HOUR
+
+
+def build_number_change(phone: Phone) -> dict[str, Any]:
+    system = {"type": "user_changed_number", "body": "changed", "wa_id": "23276999999"}
+    return phone.build_message({"type": "system", "system": system})
+
+
+async def test_a_number_that_changed_hands_is_trusted_again_by_the_pin(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber(balance="77.00")
+    phone = messenger.create_phone(subscriber["phone_number"])
+    assert "77.00" in await phone.send_text("balance")
+    await phone.deliver(build_number_change(phone))
+    await phone.wait_until_handled()
+    await phone.read_replies()
+    assert "77.00" not in await phone.send_text("balance")
+    assert "77.00" not in await phone.send_by_bridge("balance")
+    assert "77.00" not in await phone.send_by_bridge(WRONG_PIN)
+    assert "77.00" in await phone.send_by_bridge(PIN)
+    assert "77.00" in await phone.send_text("balance")
+
+
+async def test_a_number_that_the_subscriber_gave_up_is_nobodys(
+    town: ServicesDriver, messenger: MessengerDriver
+) -> None:
+    subscriber = await town.harness.create_subscriber(balance="77.00")
+    old = messenger.create_phone(subscriber["phone_number"])
+    assert "77.00" in await old.send_text("balance")
+    answer = await town.gateway.put(
+        f"/api/v1/subscribers/{subscriber['id']}",
+        json={"phone_number": town.harness.new_phone_number()},
+        auth=await town.harness.create_admin("A"),
+    )
+    assert answer.status_code == 200
+    await old.send_text("cancel")
+    assert "77.00" not in await old.send_text("balance")

@@ -1,0 +1,76 @@
+"""An outbox, and one with somebody to send to."""
+
+from typing import Any
+
+import asyncpg
+
+from messenger.fake_clock import FakeClock
+from tapgate.ids import IdGenerator
+from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.fake_graph.provider import Provider, UserMessage
+from tapgate.messenger.model.replies import OutgoingMessage, TextReply
+from tapgate.messenger.outbox.operations import enqueue
+from tapgate.messenger.outbox.sender import Sender
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+PHONE = "+23276123456"
+OTHER_PHONE = "+23276000001"
+
+
+class OutboxDriver:
+    def __init__(self, database: Database, clock: FakeClock) -> None:
+        self.database = database
+        self.clock = clock
+        self.vault = Vault("a secret key for the tests of the outbox")
+        self.new_id = IdGenerator(1)
+
+    async def enqueue(
+        self, message: OutgoingMessage | str, address: str = PHONE, key: str | None = None
+    ) -> tuple[int, bool]:
+        async with self.database.transaction() as tx:
+            return await self.enqueue_in(tx, message, address, key)
+
+    async def enqueue_in(
+        self,
+        tx: asyncpg.Connection,
+        message: OutgoingMessage | str,
+        address: str = PHONE,
+        key: str | None = None,
+    ) -> tuple[int, bool]:
+        return await enqueue(
+            tx,
+            self.vault,
+            new_id=self.new_id,
+            now=self.clock(),
+            address=address,
+            message=TextReply(text=message) if isinstance(message, str) else message,
+            key=key,
+        )
+
+    async def list_rows(self) -> list[asyncpg.Record]:
+        return await self.database.fetch("SELECT * FROM messenger.outbox ORDER BY id")
+
+    async def list_statuses(self) -> list[tuple[Any, ...]]:
+        return [(row["status"], row["problem"]) for row in await self.list_rows()]
+
+
+class SenderDriver(OutboxDriver):
+    def __init__(
+        self, database: Database, clock: FakeClock, provider: Provider, graph: GraphClient
+    ) -> None:
+        super().__init__(database, clock)
+        self.provider = provider
+        self.graph = graph
+
+    def create_sender(self, *, keep: bool = True, database: Database | None = None) -> Sender:
+        return Sender(database or self.database, self.vault, self.graph, self.clock, keep=keep)
+
+    async def open_service_window(self, *phones: str) -> None:
+        """They wrote, so they may be answered."""
+        for phone in phones:
+            await self.provider.send_user_message(phone[1:], UserMessage(text="hi"))
+
+    def list_delivered_texts(self, phone: str = PHONE) -> list[str]:
+        """What a person has read."""
+        return [one.message["text"]["body"] for one in self.provider.list_sent_to(phone)]

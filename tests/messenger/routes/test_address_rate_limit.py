@@ -1,0 +1,125 @@
+"""The rate limit per address: for callers that do not prove who they are."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from msgspec.json import encode as encoded
+
+from harness import BearerAuth
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    CODE_BODY,
+    HEALTH_PATH,
+    MESSAGE_BODY,
+    PRODUCTION_ENVIRON,
+    TEMPLATE_PATH,
+    WEBHOOK_PATH,
+    MessengerApp,
+    build_delivery,
+    build_error,
+    run_messenger_app,
+)
+from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes.route import Route
+
+BURST = 5
+APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
+#: So slow that no token comes back while a test runs.
+RATE_LIMIT_ENVIRON = {
+    "TAPGATE_RATE_LIMIT": "1",
+    "TAPGATE_RATE_BURST": str(BURST),
+    "TAPGATE_MESSENGER_APP_SECRET": APP_SECRET,
+    "TAPGATE_MESSENGER_BRIDGE_TOKEN": TOKEN,
+}
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.monotonic_ns", lambda: 7_000_000_000)
+
+
+@pytest.fixture
+async def limited(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    async with run_messenger_app(tmp_path, database_url, **RATE_LIMIT_ENVIRON) as made:
+        yield made
+
+
+async def exhaust_burst(messenger: MessengerApp) -> None:
+    for _ in range(BURST):
+        assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
+
+
+def assert_limited(answer: httpx2.Response) -> None:
+    assert answer.status_code == 429, answer.text
+    assert answer.json() == build_error("Too many requests") | {"retryAfter": 1}
+    assert answer.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+async def test_every_route_limits_callers_without_a_credential(
+    limited: MessengerApp, route: Route
+) -> None:
+    send = limited.client.request
+    answers = [await send(route.method, route.path, content=b"{}") for _ in range(BURST + 1)]
+    assert [answer.status_code == 429 for answer in answers] == [False] * BURST + [True]
+    assert_limited(answers[-1])
+
+
+@pytest.mark.parametrize("path", [BRIDGE_PATH, WEBHOOK_PATH, f"{WEBHOOK_PATH}/flows"])
+async def test_anonymous_callers_are_limited_where_no_secret_is_set(
+    tmp_path: Path, database_url: str, path: str
+) -> None:
+    open_to_all = {
+        name: RATE_LIMIT_ENVIRON[name] for name in ("TAPGATE_RATE_LIMIT", "TAPGATE_RATE_BURST")
+    }
+    async with run_messenger_app(tmp_path, database_url, **open_to_all) as messenger:
+        answers = [await messenger.client.post(path, content=b"{}") for _ in range(BURST + 1)]
+    assert [answer.status_code == 429 for answer in answers] == [False] * BURST + [True]
+
+
+async def test_parallel_guesses_do_not_outrun_the_limit(limited: MessengerApp) -> None:
+    guesses = (
+        limited.client.post(BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(f"guess {number}", ""))
+        for number in range(50)
+    )
+    statuses = [answer.status_code for answer in await asyncio.gather(*guesses)]
+    assert (statuses.count(401), statuses.count(429)) == (BURST, 50 - BURST)
+
+
+async def test_signed_deliveries_are_never_refused_by_address(limited: MessengerApp) -> None:
+    """A 429 would make the provider redeliver for days."""
+    await exhaust_burst(limited)
+    for number in range(3 * BURST):
+        body = encoded(build_delivery(f"wamid.{number}"))
+        assert (await limited.deliver(body, APP_SECRET)).status_code == 200
+    assert_limited(await limited.deliver(body, "another secret"))
+
+
+async def test_callers_with_a_credential_are_not_limited_by_address(limited: MessengerApp) -> None:
+    await exhaust_burst(limited)
+    for _ in range(3 * BURST):
+        sent = await limited.client.post(
+            TEMPLATE_PATH, json=CODE_BODY, auth=limited.get_service_auth()
+        )
+        said = await limited.client.post(BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(TOKEN, ""))
+        assert (sent.status_code, said.status_code) == (202, 200)
+
+
+async def test_addresses_are_limited_apart_from_each_other(
+    tmp_path: Path, database_url: str
+) -> None:
+    proxied = RATE_LIMIT_ENVIRON | PRODUCTION_ENVIRON | {"TAPGATE_TRUSTED_PROXIES": "127.0.0.1"}
+    async with run_messenger_app(tmp_path, database_url, **proxied) as messenger:
+        for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
+            headers = {"X-Forwarded-For": address}
+            answers = [
+                await messenger.client.get(HEALTH_PATH, headers=headers) for _ in range(BURST + 1)
+            ]
+            assert_limited(answers[-1])
+            assert answers[-2].status_code == 200
+        # The whole network of one household counts as one address.
+        answer = await messenger.client.get(HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"})
+        assert_limited(answer)

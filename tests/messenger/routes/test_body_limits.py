@@ -1,0 +1,79 @@
+"""What is refused before a body has arrived, and on the connection itself."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from edge import cost_meter
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    FLOWS_PATH,
+    TEMPLATE_PATH,
+    WEBHOOK_PATH,
+    MessengerApp,
+    run_messenger_app,
+)
+from tapgate.messenger.app import App
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
+
+ALL_SECRETS = {
+    "TAPGATE_MESSENGER_BRIDGE_TOKEN": "the bridge's token",
+    "TAPGATE_MESSENGER_APP_SECRET": "the app's secret",
+}
+
+
+@pytest.fixture
+async def closed(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    """A messenger that has all its secrets."""
+    async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as made:
+        yield made
+
+
+def build_head(path: str, *lines: bytes) -> bytes:
+    first = b"POST %b HTTP/1.1\r\nHost: x\r\n" % path.encode()
+    return first + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (FLOWS_PATH, 432), (TEMPLATE_PATH, 401)],
+)
+@pytest.mark.parametrize("framing", [b"Content-Length: 100", b"Transfer-Encoding: chunked"])
+async def test_a_credential_is_checked_before_the_body_arrives(
+    closed: MessengerApp, path: str, status: int, framing: bytes
+) -> None:
+    app = App(closed.services)
+    assert (
+        await cost_meter.send_request(MessengerHttpProtocol, app, [build_head(path, framing)])
+        == status
+    )
+    assert (
+        await cost_meter.send_request(
+            MessengerHttpProtocol, app, [build_head(path, b"Content-Length: 99999999")]
+        )
+        == 413
+    )
+
+
+async def test_a_signed_delivery_waits_for_its_body(closed: MessengerApp) -> None:
+    app = App(closed.services)
+    signed = build_head(
+        WEBHOOK_PATH, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64
+    )
+    assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed]) is None
+    assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed, b"{}"]) == 401
+
+
+async def test_a_request_without_a_host_and_an_endless_trailer_are_refused(
+    closed: MessengerApp,
+) -> None:
+    app = App(closed.services)
+    assert (
+        await cost_meter.send_request(MessengerHttpProtocol, app, [b"GET /health HTTP/1.1\r\n\r\n"])
+        == 400
+    )
+    signature = b"X-Hub-Signature-256: sha256=" + b"0" * 64
+    chunked = build_head(WEBHOOK_PATH, b"Transfer-Encoding: chunked", signature)
+    trailer = [chunked + b"0\r\nX: ", *[b"a" * 10_000] * 100]
+    assert await cost_meter.send_request(MessengerHttpProtocol, app, trailer) == 400

@@ -1,0 +1,194 @@
+"""Whatever a client sends: no 500, an error body of the interface, nothing of it repeated."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messenger.routes.builders import (
+    BRIDGE_PATH,
+    CODE_BODY,
+    FLOWS_PATH,
+    HEALTH_PATH,
+    MESSAGE_BODY,
+    OUTBOX_PATH,
+    TEMPLATE_PATH,
+    WEBHOOK_PATH,
+    MessengerApp,
+    build_delivery,
+    run_messenger_app,
+)
+
+CANARY = "cAnArY"
+
+texts = st.text(max_size=20) | st.sampled_from([CANARY, CANARY * 1000, CANARY + "\0", "\ud800"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+media = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(["data", "mimetype", "filename", "size"], values)
+)
+near_messages = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(["event", "from", "phoneE164", "message", "messageType"], values),
+        "hasMedia": st.booleans() | values,
+        "media": media | values,
+    },
+).map(lambda changes: MESSAGE_BODY | changes)
+near_codes = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(["to", "template", "language", "parameters"], values)
+).map(lambda changes: CODE_BODY | changes)
+many_examples = settings(max_examples=150)
+
+
+@pytest.fixture
+async def generous(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    """Messages enough for all examples."""
+    async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1000000") as made:
+        yield made
+
+
+def encode_json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+def assert_valid_response(answer: httpx2.Response) -> None:
+    assert answer.status_code < 500, answer.text
+    assert answer.headers["x-request-id"]
+    if answer.status_code >= 400 and answer.headers["content-type"] == "application/json":
+        body = answer.json()
+        assert body.keys() == {"error", "status"}
+        assert body["status"] == "error"
+        assert CANARY not in answer.text
+
+
+@many_examples
+@given(content=(near_messages | values).map(encode_json) | st.binary(max_size=60))
+async def test_bridge_bodies(generous: MessengerApp, content: bytes) -> None:
+    assert_valid_response(await generous.client.post(BRIDGE_PATH, content=content))
+
+
+@many_examples
+@given(content=(near_codes | values).map(encode_json) | st.binary(max_size=60))
+async def test_template_bodies(generous: MessengerApp, content: bytes) -> None:
+    answer = await generous.client.post(
+        TEMPLATE_PATH, content=content, auth=generous.get_service_auth()
+    )
+    assert_valid_response(answer)
+
+
+def change_delivery(where: list[str | int], value: object) -> bytes:
+    """A delivery in which one thing, however deep, is something else."""
+    whole: dict[str, object] = build_delivery("wamid.1")
+    part: object = whole
+    for step in where[:-1]:
+        assert isinstance(part, dict | list)
+        part = part[step]  # type: ignore[index]
+    assert isinstance(part, dict | list)
+    part[where[-1]] = value  # type: ignore[index]
+    return encode_json(whole)
+
+
+_VALUE_PATH = ["entry", 0, "changes", 0, "value"]
+places = st.sampled_from(
+    [
+        ["entry"],
+        ["entry", 0],
+        ["entry", 0, "changes"],
+        ["entry", 0, "changes", 0],
+        _VALUE_PATH,
+        [*_VALUE_PATH, "contacts"],
+        [*_VALUE_PATH, "messages"],
+        [*_VALUE_PATH, "messages", 0],
+        *(
+            [*_VALUE_PATH, "messages", 0, name]
+            for name in ("from", "id", "timestamp", "type", "text")
+        ),
+        [*_VALUE_PATH, "messages", 0, "text", "body"],
+    ]
+)
+
+
+@many_examples
+@given(content=st.builds(change_delivery, places, values) | st.binary(max_size=60))
+async def test_deliveries(generous: MessengerApp, content: bytes) -> None:
+    answer = await generous.client.post(WEBHOOK_PATH, content=content)
+    assert_valid_response(answer)
+    assert answer.status_code in (200, 400)
+
+
+@many_examples
+@given(content=values.map(encode_json) | st.binary(max_size=60))
+async def test_flows(generous: MessengerApp, content: bytes) -> None:
+    assert_valid_response(await generous.client.post(FLOWS_PATH, content=content))
+
+
+#: What a server hands on: no line ends, no NUL.
+header_values = st.binary(max_size=40).map(
+    lambda value: value.translate(None, b"\0\r\n").strip(b" \t")
+)
+headers = st.dictionaries(
+    st.sampled_from(
+        [
+            "Authorization",
+            "X-Hub-Signature-256",
+            "X-Service-Name",
+            "X-Service-Timestamp",
+            "X-Service-Signature",
+            "X-Request-ID",
+            "Idempotency-Key",
+            "Content-Type",
+        ]
+    ),
+    header_values,
+)
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
+    """Where everything is asked for that can be."""
+    secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
+    async with run_messenger_app(tmp_path, database_url, **secrets) as made:
+        yield made
+
+
+@many_examples
+@given(
+    route=st.sampled_from([("POST", path) for path in
+                           (BRIDGE_PATH, WEBHOOK_PATH, FLOWS_PATH, TEMPLATE_PATH)]
+                          + [("GET", path) for path in (OUTBOX_PATH, WEBHOOK_PATH, HEALTH_PATH)]),
+    headers=headers,
+)  # fmt: skip
+async def test_headers(
+    guarded: MessengerApp, route: tuple[str, str], headers: dict[str, bytes]
+) -> None:
+    answer = await guarded.client.request(*route, headers=headers)
+    assert_valid_response(answer)
+    if route != ("GET", HEALTH_PATH):
+        assert answer.status_code in (401, 403, 432)
+
+
+queries = st.lists(
+    st.tuples(
+        st.sampled_from(["hub.mode", "hub.verify_token", "hub.challenge", "to", "x"]),
+        st.sampled_from(["subscribe", "dev-verify-token", "%2B23276123456", "%ff", "%00", "+"])
+        | st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#&"),
+                  max_size=9),
+    ).map("=".join),
+    max_size=4,
+).map("&".join)  # fmt: skip
+
+
+@many_examples
+@given(query=queries)
+async def test_queries(generous: MessengerApp, query: str) -> None:
+    for path in (WEBHOOK_PATH, OUTBOX_PATH, HEALTH_PATH):
+        url = httpx2.URL(f"http://messenger{path}").copy_with(query=query.encode())
+        assert_valid_response(await generous.client.get(url, auth=generous.get_service_auth()))

@@ -1,0 +1,116 @@
+"""A conversation is worked on by one at a time, and goes on when that one dies."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from messenger.fake_clock import FakeClock
+from tapgate.messenger import conversation_store
+from tapgate.messenger.conversation.state import Conversation
+from tapgate.messenger.conversation_store import LeasedConversation, LeaseLostError
+from tapgate.store.database import Database
+
+PHONE = "+23276000001"
+
+
+async def save_conversation(
+    database: Database, held: LeasedConversation, conversation: Conversation, clock: FakeClock
+) -> None:
+    async with database.transaction() as tx:
+        await conversation_store.save(tx, held, conversation, now=clock())
+
+
+async def test_what_is_saved_is_found_again_until_it_expires(database: Database) -> None:
+    clock = FakeClock()
+    paying = Conversation(stage="await_pin", command="send", operation="op-1", question=7)
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation == Conversation()
+        await save_conversation(database, held, paying, clock)
+    assert await conversation_store.count_active(database, clock()) == 1
+    clock.advance(minutes=4, seconds=59)
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation == paying
+    clock.advance(seconds=1)
+    assert await conversation_store.count_active(database, clock()) == 0
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        # Options of the old questions stay expired, and money in progress was cancelled.
+        assert held.conversation == Conversation(question=7, lapsed=True)
+
+
+async def test_only_money_in_progress_is_worth_telling(database: Database) -> None:
+    clock = FakeClock()
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        await save_conversation(
+            database, held, Conversation(stage="collecting", command="send"), clock
+        )
+    clock.advance(minutes=6)
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation.lapsed is False
+
+
+async def test_a_state_of_another_version_begins_anew(database: Database) -> None:
+    clock = FakeClock()
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        await save_conversation(database, held, Conversation(), clock)
+    await database.execute("UPDATE messenger.conversations SET state = $1", {"stage": "dancing"})
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation == Conversation(lapsed=True)
+
+
+async def test_one_works_on_it_at_a_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody's lease runs out, however long a busy machine stands still.
+    monkeypatch.setattr(conversation_store, "_LEASE_DURATION", timedelta(minutes=5))
+    clock, at_work, most = FakeClock(), 0, 0
+
+    async def work() -> None:
+        nonlocal at_work, most
+        async with conversation_store.acquire(database, PHONE, clock(), patience=60) as held:
+            at_work += 1
+            most = max(most, at_work)
+            count = held.conversation.question
+            await asyncio.sleep(0.002)
+            await save_conversation(database, held, Conversation(question=count + 1), clock)
+            at_work -= 1
+
+    await asyncio.gather(*(work() for _ in range(25)))
+    assert most == 1
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation.question == 25
+
+
+async def test_a_lease_that_ran_out_is_taken_over_and_its_holder_writes_nothing(
+    database: Database,
+) -> None:
+    clock = FakeClock()
+    with pytest.raises(LeaseLostError):
+        async with conversation_store.acquire(database, PHONE, clock()) as dead:
+            await database.execute(
+                "UPDATE messenger.conversations SET leased_until = now() - interval '1 second'"
+            )
+            async with conversation_store.acquire(database, PHONE, clock()) as heir:
+                await save_conversation(database, heir, Conversation(question=1), clock)
+            await save_conversation(database, dead, Conversation(question=2), clock)
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
+        assert held.conversation.question == 1
+
+
+async def test_a_failure_gives_the_lease_back(database: Database) -> None:
+    clock = FakeClock()
+    with pytest.raises(ZeroDivisionError):
+        async with conversation_store.acquire(database, PHONE, clock()):
+            raise ZeroDivisionError
+    assert await database.fetchval("SELECT lease FROM messenger.conversations") is None
+
+
+async def test_a_conversation_that_was_never_saved_leaves_no_row(database: Database) -> None:
+    now = FakeClock()()
+    count = "SELECT count(*) FROM messenger.conversations"
+    async with conversation_store.acquire(database, "+23276000009", now):
+        assert await database.fetchval(count) == 1
+    assert await database.fetchval(count) == 0
+    async with conversation_store.acquire(database, "+23276000009", now) as held:
+        await conversation_store.save(database, held, held.conversation, now=now)
+    assert await database.fetchval(count) == 1

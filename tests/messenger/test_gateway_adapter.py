@@ -1,0 +1,188 @@
+"""What the engine asks for, asked of the real gateway."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import PIN, WRONG_PIN, Harness
+from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
+from tapgate.errors import Code
+from tapgate.gateway import create_app
+from tapgate.messenger.gateway_adapter import GatewayAdapter
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
+
+
+def open_gateway(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayAdapter:
+    credential = ServiceSecret("messenger", secret)
+    gateway = AsyncTapgateClient("http://gateway", credential, retries=NO_RETRIES, http=transport)
+    return GatewayAdapter(gateway)
+
+
+@pytest.fixture
+async def gateway(world: Harness) -> AsyncIterator[GatewayAdapter]:
+    secret = world.services.settings.service_secrets["messenger"]
+    yield open_gateway(httpx2.ASGITransport(create_app(world.services)), secret)
+
+
+async def perform(gateway: GatewayAdapter, call: gateway_requests.GatewayRequest) -> Any:
+    outcome = await gateway.perform(call)
+    assert isinstance(outcome, RequestSucceeded), outcome
+    return outcome.result
+
+
+async def perform_and_get_code(
+    gateway: GatewayAdapter, call: gateway_requests.GatewayRequest
+) -> str:
+    outcome = await gateway.perform(call)
+    assert isinstance(outcome, RequestRejected), outcome
+    return outcome.code
+
+
+async def test_somebody_by_their_number(world: Harness, gateway: GatewayAdapter) -> None:
+    record = await world.create_subscriber()
+    found = await perform(gateway, gateway_requests.FindSubscriber(phone=record["phone_number"]))
+    assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
+    assert (
+        await perform(gateway, gateway_requests.FindSubscriber(phone=world.new_phone_number()))
+        is None
+    )
+
+
+async def test_a_payee_is_shown_as_on_the_receipt(world: Harness, gateway: GatewayAdapter) -> None:
+    sender = await world.create_subscriber(balance="100.00")
+    payee = await world.create_subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
+    by_phone = gateway_requests.FindPayeeByPhone(phone=payee["phone_number"])
+    assert (await perform(gateway, by_phone)).card_serial is None
+    serial = await world.create_card(payee["id"])
+    found = await perform(gateway, by_phone)
+    assert found == await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=serial))
+    assert found == gateway_requests.Payee(
+        name="Mary Ann K.", card_serial=serial, subscriber_id=payee["id"]
+    )
+    receipt = await perform(
+        gateway,
+        gateway_requests.SendMoney(
+            request_id="once",
+            sender_id=sender["id"],
+            card_serial=serial,
+            amount="10.00",
+            pin=PIN,
+        ),
+    )
+    assert receipt.recipient_name == found.name
+    assert await perform(gateway, gateway_requests.FindPayeeByCard(card_serial="NO-SUCH-1")) is None
+
+
+async def test_a_card_that_is_blocked_or_nobodys_cannot_be_paid(
+    world: Harness, gateway: GatewayAdapter
+) -> None:
+    payee = await world.create_subscriber()
+    blocked = await world.create_card(payee["id"], status="BLOCKED")
+    assert (
+        await perform(gateway, gateway_requests.FindPayeeByCard(card_serial=blocked))
+    ).card_serial is None
+
+
+async def test_history_shows_shops_whole_and_people_masked(
+    world: Harness, gateway: GatewayAdapter
+) -> None:
+    sender = await world.create_subscriber(balance="100.00")
+    payee = await world.create_subscriber(first_name="Mary", last_name="Sesay")
+    serial = await world.create_card(payee["id"])
+    send = gateway_requests.SendMoney(
+        request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
+    )
+    await perform(gateway, send)
+    (movement, *_) = await perform(
+        gateway, gateway_requests.ListTransactions(subscriber_id=sender["id"], limit=5)
+    )
+    assert (movement.direction, movement.amount, movement.counterparty_name) == (
+        "debit",
+        "10.00",
+        "Mary S.",
+    )
+    (movement, *_) = await perform(
+        gateway, gateway_requests.ListTransactions(subscriber_id=payee["id"], limit=5)
+    )
+    assert (movement.direction, movement.counterparty_name) == ("credit", "Aminata K.")
+
+
+async def test_other_peoples_cards_are_none(world: Harness, gateway: GatewayAdapter) -> None:
+    owner, eve = await world.create_subscriber(), await world.create_subscriber()
+    serial = await world.create_card(owner["id"])
+    block = gateway_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
+    assert await perform_and_get_code(gateway, block) == Code.CARD_NOT_FOUND
+    unblock = gateway_requests.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
+    assert await perform_and_get_code(gateway, unblock) == Code.CARD_NOT_FOUND
+    (card,) = await perform(gateway, gateway_requests.ListCards(subscriber_id=owner["id"]))
+    assert card.status == "ACTIVE"
+
+
+async def test_unblocking_needs_the_pin(world: Harness, gateway: GatewayAdapter) -> None:
+    owner = await world.create_subscriber()
+    serial = await world.create_card(owner["id"])
+    mine = {"subscriber_id": owner["id"], "card_serial": serial}
+    card = await perform(gateway, gateway_requests.BlockCard(**mine, reason="customer_request"))
+    assert card.status == "BLOCKED"
+    assert (
+        await perform_and_get_code(gateway, gateway_requests.UnblockCard(**mine, pin=WRONG_PIN))
+        == Code.INVALID_PIN
+    )
+    card = await perform(gateway, gateway_requests.UnblockCard(**mine, pin=PIN))
+    assert card.status == "ACTIVE"
+
+
+async def test_a_request_for_a_person_is_an_alert(world: Harness, gateway: GatewayAdapter) -> None:
+    record = await world.create_subscriber()
+    phone = record["phone_number"]
+    call = gateway_requests.RequestSupport(phone=phone, address=phone, subscriber_id=record["id"])
+    assert await perform(gateway, call) is True
+    listed = await world.client.get("/api/v1/compliance/alerts", auth=await world.create_admin("C"))
+    (alert,) = listed.json()["data"]
+    assert alert["alert_type"] == "SUPPORT_REQUEST"
+    assert alert["subscriber_id"] == record["id"]
+    assert alert["details"] == {"asked_by": record["phone_number"]}
+
+
+class FailingTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, failure: Exception | httpx2.Response) -> None:
+        self._failure = failure
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if isinstance(self._failure, Exception):
+            raise self._failure
+        return self._failure
+
+
+SEND_MONEY = gateway_requests.SendMoney(
+    request_id="r", sender_id="sub_1", card_serial="C-1", amount="1", pin=PIN
+)
+
+
+@pytest.mark.parametrize(
+    ("failure", "uncertain"),
+    [
+        (httpx2.ConnectError("refused"), False),
+        (httpx2.ReadTimeout("late"), True),
+        (httpx2.Response(503, json={"error": "x", "code": "SERVICE_UNAVAILABLE"}), True),
+        (httpx2.Response(429, json={"error": "x", "code": "RATE_LIMITED"}), False),
+        (httpx2.Response(500, json={"error": "x", "code": "INTERNAL_ERROR"}), True),
+        (httpx2.Response(200, text="<html>a proxy</html>"), True),
+        (httpx2.Response(403, json={"error": "x", "code": "FORBIDDEN"}), False),
+    ],
+    ids=["refused", "timed out", "503", "429", "500", "not the gateway", "not allowed"],
+)
+async def test_no_answer_is_told_apart_from_a_no(
+    failure: Exception | httpx2.Response, uncertain: bool
+) -> None:
+    outcome = await open_gateway(FailingTransport(failure), "secret").perform(SEND_MONEY)
+    assert outcome == GatewayUnreachable(uncertain=uncertain)
+
+
+async def test_every_call_is_carried_out() -> None:
+    local = {gateway_requests.SendOneTimeCode, gateway_requests.VerifyOneTimeCode}
+    known = set(open_gateway(FailingTransport(OSError()), "secret")._handlers)
+    assert known | local == set(gateway_requests.GatewayRequest.__args__)

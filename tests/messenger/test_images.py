@@ -1,0 +1,246 @@
+import asyncio
+import base64
+import io
+import struct
+import threading
+import zlib
+from dataclasses import dataclass
+
+import pytest
+from PIL import Image
+
+from tapgate.errors import ApiError, Code
+from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
+from tapgate.messenger import images
+from tapgate.messenger.channel.graph import MediaError
+from tapgate.messenger.model.incoming import ImageFile
+
+JPEG_PREFIX, PNG_PREFIX = "data:image/jpeg;base64,", "data:image/png;base64,"
+EXIF_LOCATION = "Freetown, by the harbour"
+
+
+def encode_image(form: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    picture = Image.radial_gradient("L").resize((40, 30)).convert("RGB")
+    exif = picture.getexif()
+    exif[0x010E] = EXIF_LOCATION
+    picture.save(file, form, exif=exif, **options)
+    return file.getvalue()
+
+
+def build_png_head(width: int, height: int) -> bytes:
+    """A picture that says it is large, in a few bytes."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+JPEG, PNG = encode_image("JPEG"), encode_image("PNG")
+ANIMATED = encode_image(
+    "PNG", save_all=True, append_images=[Image.new("RGB", (40, 30), "red")], duration=50
+)
+PDF = b"%PDF-1.7\n1 0 obj << >> endobj\ntrailer << >>\n%%EOF"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@dataclass
+class Media:
+    data: str | None
+    mimetype: str | None = None
+    size: int | None = None
+
+
+def build_data_uri(prefix: str, content: bytes) -> str:
+    return prefix + base64.b64encode(content).decode()
+
+
+def open_image(picture: EncodedImage) -> Image.Image:
+    return Image.open(io.BytesIO(picture.content))
+
+
+def assert_reencoded(picture: EncodedImage, form: str) -> None:
+    assert picture.media_type == f"image/{form.lower()}"
+    assert EXIF_LOCATION.encode() not in picture.content
+    with open_image(picture) as image:
+        assert (image.format, image.size) == (form, (40, 30))
+        assert not image.getexif()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "content", "mimetype", "form"),
+    [
+        (JPEG_PREFIX, JPEG, None, "JPEG"),
+        (JPEG_PREFIX, JPEG, "image/jpeg", "JPEG"),
+        (JPEG_PREFIX, JPEG, "image/jpg", "JPEG"),
+        (JPEG_PREFIX, JPEG, "IMAGE/JPEG; quality=high", "JPEG"),
+        (PNG_PREFIX, PNG, None, "PNG"),
+        (PNG_PREFIX, PNG, "image/png", "PNG"),
+    ],
+)
+async def test_a_picture_of_a_bridge_is_made_anew(
+    prefix: str, content: bytes, mimetype: str | None, form: str
+) -> None:
+    assert EXIF_LOCATION.encode() in content
+    assert_reencoded(
+        await images.load_bridge_image(Media(build_data_uri(prefix, content), mimetype)), form
+    )
+
+
+async def test_a_wrong_size_is_not_held_against_a_picture() -> None:
+    assert_reencoded(
+        await images.load_bridge_image(Media(build_data_uri(PNG_PREFIX, PNG), size=3)), "PNG"
+    )
+
+
+INVALID_IMAGE_ERROR = "is not a JPEG or PNG picture, or damaged"
+PREFIX_ERROR = "must begin with data:image/jpeg;base64, or data:image/png;base64,"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (None, "is required"),
+        ("", "is required"),
+        (base64.b64encode(PNG).decode(), PREFIX_ERROR),
+        (build_data_uri("data:image/svg+xml;base64,", SVG), PREFIX_ERROR),
+        (build_data_uri("data:application/pdf;base64,", PDF), PREFIX_ERROR),
+        (build_data_uri("data:image/png,", PNG), PREFIX_ERROR),
+        (build_data_uri(" " + PNG_PREFIX, PNG), PREFIX_ERROR),
+        (build_data_uri(PNG_PREFIX, PNG)[:-1] + "!", "is not valid base64"),
+        (build_data_uri(PNG_PREFIX, PNG) + "A", "is not valid base64"),
+        (
+            build_data_uri(PNG_PREFIX, PNG)[:60] + "\n" + build_data_uri(PNG_PREFIX, PNG)[60:],
+            "is not valid base64",
+        ),
+        (PNG_PREFIX + "é" * 8, "is not valid base64"),
+        (PNG_PREFIX, INVALID_IMAGE_ERROR),
+        (build_data_uri(JPEG_PREFIX, PDF), INVALID_IMAGE_ERROR),
+        (build_data_uri(PNG_PREFIX, SVG), INVALID_IMAGE_ERROR),
+        (build_data_uri(PNG_PREFIX, encode_image("WEBP")), INVALID_IMAGE_ERROR),
+        (build_data_uri(PNG_PREFIX, encode_image("GIF")), INVALID_IMAGE_ERROR),
+        (build_data_uri(JPEG_PREFIX, PDF + JPEG), INVALID_IMAGE_ERROR),
+        (build_data_uri(PNG_PREFIX, PNG[: len(PNG) // 2]), INVALID_IMAGE_ERROR),
+        (build_data_uri(JPEG_PREFIX, JPEG[: len(JPEG) // 2]), INVALID_IMAGE_ERROR),
+        (build_data_uri(PNG_PREFIX, JPEG), "is not of the type that it is announced as"),
+        (build_data_uri(JPEG_PREFIX, PNG), "is not of the type that it is announced as"),
+        (build_data_uri(PNG_PREFIX, ANIMATED), "must not be animated"),
+        (
+            build_data_uri(PNG_PREFIX, build_png_head(50_000, 50_000)),
+            f"must not have more than {MAX_PIXELS // 1_000_000} million pixels",
+        ),
+        (
+            build_data_uri(PNG_PREFIX, PNG + bytes(images.MAX_IMAGE_BYTES)),
+            "must not hold more than 5 MB",
+        ),
+    ],
+    ids=range(24),
+)
+async def test_what_a_bridge_may_not_send(data: str | None, sentence: str) -> None:
+    with pytest.raises(ImageError) as refused:
+        await images.load_bridge_image(Media(data))
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
+async def test_a_mimetype_must_agree(mimetype: str) -> None:
+    with pytest.raises(ImageError, match=r"^is not of the type that mimetype says$"):
+        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG), mimetype))
+
+
+async def test_what_hides_behind_a_picture_is_left_behind() -> None:
+    hidden = b"PK\x03\x04<script>alert(1)</script>"
+    for prefix, content, form in ((JPEG_PREFIX, JPEG, "JPEG"), (PNG_PREFIX, PNG, "PNG")):
+        picture = await images.load_bridge_image(Media(build_data_uri(prefix, content + hidden)))
+        assert_reencoded(picture, form)
+        assert b"script" not in picture.content
+
+
+async def test_the_largest_picture_is_taken() -> None:
+    padded = JPEG + bytes(images.MAX_IMAGE_BYTES - len(JPEG))
+    assert_reencoded(
+        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, padded))), "JPEG"
+    )
+
+
+class FakeMediaStore:
+    """The channel's store of pictures, as far as it is asked here."""
+
+    def __init__(self, content: bytes | MediaError) -> None:
+        self._content = content
+        self.requested_ids: list[tuple[str, int, str | None]] = []
+
+    async def fetch_media(
+        self, media_id: str, limit: int = 0, *, sha256: str | None = None
+    ) -> bytes:
+        self.requested_ids.append((media_id, limit, sha256))
+        if isinstance(self._content, MediaError):
+            raise self._content
+        return self._content
+
+
+def build_image_file(mime_type: str | None) -> ImageFile:
+    return ImageFile(media_id="1234", mime_type=mime_type, sha256="hash")
+
+
+@pytest.mark.parametrize("mime_type", [None, "image/jpeg", "image/jpg"])
+async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> None:
+    store = FakeMediaStore(JPEG)
+    assert_reencoded(await images.load_channel_image(store, build_image_file(mime_type)), "JPEG")
+    assert store.requested_ids == [("1234", 5 * 1024 * 1024, "hash")]
+
+
+@pytest.mark.parametrize(
+    ("content", "mime_type", "sentence"),
+    [
+        (PNG, "image/jpeg", "is not of the type that it is announced as"),
+        (PDF, "image/jpeg", INVALID_IMAGE_ERROR),
+        (b"", None, INVALID_IMAGE_ERROR),
+        (ANIMATED, "image/png", "must not be animated"),
+    ],
+)
+async def test_what_the_channel_may_not_hold(
+    content: bytes, mime_type: str | None, sentence: str
+) -> None:
+    with pytest.raises(ImageError) as refused:
+        await images.load_channel_image(FakeMediaStore(content), build_image_file(mime_type))
+    assert str(refused.value) == sentence
+
+
+async def test_what_is_no_picture_by_its_own_word_is_not_fetched() -> None:
+    store = FakeMediaStore(PNG)
+    with pytest.raises(ImageError, match=r"^must be a JPEG or PNG picture$"):
+        await images.load_channel_image(store, build_image_file("image/webp"))
+    assert store.requested_ids == []
+
+
+async def test_what_the_channel_says_is_passed_on() -> None:
+    with pytest.raises(MediaError, match="could not be fetched"):
+        await images.load_channel_image(
+            FakeMediaStore(MediaError("could not be fetched", is_retryable=True)),
+            build_image_file(None),
+        )
+
+
+async def test_too_many_pictures_at_once_are_told_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on, most = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)
+    monkeypatch.setattr(images, "image_threads", most)
+    first = asyncio.create_task(most.run(go_on.wait))
+    try:
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError) as busy:
+            await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG)))
+    finally:
+        go_on.set()
+        await first
+    assert busy.value.code == Code.SERVICE_UNAVAILABLE
+    assert_reencoded(
+        await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG))), "JPEG"
+    )

@@ -1,0 +1,230 @@
+"""The messenger as an operator starts it: alone, with the gateway, or not at all."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.processes import free_port
+from messenger.routes.builders import BRIDGE_PATH, FLOWS_PATH, PRODUCTION_ENVIRON
+from tapgate.messenger.startup import add_development_form_key, list_warnings
+from tapgate.settings import load_settings
+
+TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
+
+
+def build_environ(folder: Path, **variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return kept | {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DEMO": "off"} | variables
+
+
+@contextlib.contextmanager
+def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[list[str]]:
+    """What it says until it is ready. Told to stop in the end, and must stop by itself."""
+    with subprocess.Popen(
+        [TAPGATE_EXECUTABLE, *command],
+        env=build_environ(folder, **variables),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
+            while not lines or lines[-1] != "Ctrl-C stops it.":
+                line = process.stdout.readline()
+                assert line, lines
+                lines.append(line.rstrip("\n"))
+            yield lines
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+
+
+def get_health(port: int) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+        body: dict[str, Any] = json.loads(answer.read())
+        return body
+
+
+def post_and_get_error(
+    port: int, body: bytes, path: str = BRIDGE_PATH
+) -> tuple[int, dict[str, str]]:
+    """Over a real connection."""
+    url = f"http://127.0.0.1:{port}{path}"
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, body, timeout=30)
+    with refused.value as answer:
+        return answer.code, json.loads(answer.read())
+
+
+def test_alone_on_a_database_by_url(folder: Path, database_url: str) -> None:
+    port = free_port()
+    words = ("messenger", "--port", str(port), "--workers", "2")
+    with run_messenger(folder, *words, TAPGATE_DATABASE_URL=database_url) as lines:
+        assert get_health(port) == {
+            "status": "ok",
+            "service": "tapgate-messenger",
+            "version": "1.0.0",
+            "activeConversations": 0,
+        }
+        assert post_and_get_error(port, b"{}") == (
+            400,
+            {"error": "event is required", "status": "error"},
+        )
+        too_large = (413, {"error": "Request body too large", "status": "error"})
+        assert post_and_get_error(port, b"x" * (9 << 20)) == too_large
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(b"not HTTP\r\n\r\n")
+            head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body) == {"error": "This is not HTTP/1.1", "status": "error"}
+    assert lines == [
+        "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
+        "The messenger sends nothing: its replies stay in its outbox.",
+        f"The messenger listens on http://127.0.0.1:{port}.",
+        f"  Chat with the messenger:     {TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{port}",
+        "Ctrl-C stops it.",
+    ]
+
+
+def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Path) -> None:
+    """And alone only when nobody else uses that database."""
+    port, messenger_port, third = free_port(), free_port(), free_port()
+    ports = {"TAPGATE_PORT": str(port), "TAPGATE_MESSENGER_PORT": str(messenger_port)}
+    with run_messenger(folder, "up", **ports) as lines:
+        assert get_health(port)["healthy"] is True
+        assert get_health(messenger_port)["status"] == "ok"
+        second = subprocess.run(
+            [TAPGATE_EXECUTABLE, "messenger", "--port", str(third)],
+            env=build_environ(folder),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (second.returncode, second.stdout) == (1, "")
+        assert second.stderr == (
+            f"tapgate: another Tapgate is already running on {data_dir}: `tapgate up` runs the"
+            " messenger too, and with one TAPGATE_DATABASE_URL for both the messenger runs beside"
+            " it\n"
+        )
+    assert f"The gateway listens on http://127.0.0.1:{port}." in lines
+    assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
+    chat = f"{TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{messenger_port}"
+    assert f"  Chat with the messenger:     {chat}" in lines
+    with run_messenger(folder, "messenger", "--host", "127.0.0.2", "--port", str(third)) as lines:
+        assert f"The messenger listens on http://127.0.0.2:{third}." in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "line"),
+    [
+        (["--port", "0"], {}, "TAPGATE_MESSENGER_PORT must be a whole number from 1 to 65535"),
+        (["--workers", "0"], {}, "TAPGATE_MESSENGER_WORKERS must be a whole number from 1 to 64"),
+        (
+            [],
+            {name: value for name, value in PRODUCTION_ENVIRON.items() if "VERIFY" not in name},
+            "TAPGATE_MESSENGER_VERIFY_TOKEN must be set in production",
+        ),
+        (
+            [],
+            {"TAPGATE_DATABASE_URL": "postgresql:///tapgate?host=/nowhere"},
+            "the database cannot be reached: [Errno 2] No such file or directory",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    folder: Path, words: list[str], variables: dict[str, str], line: str
+) -> None:
+    port = [] if "--port" in words else ["--port", str(free_port())]
+    ended = subprocess.run(
+        [TAPGATE_EXECUTABLE, "messenger", *words, *port],
+        env=build_environ(folder, **variables),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
+
+
+def test_a_status_of_the_providers_own_and_another_installations_database(
+    folder: Path, database_url: str
+) -> None:
+    """With another secret key nothing in the database could be opened."""
+    port = free_port()
+    variables = {
+        "TAPGATE_DATABASE_URL": database_url,
+        "TAPGATE_MESSENGER_APP_SECRET": "a",
+        "TAPGATE_SECRET_KEY": "a" * 32,
+    }
+    words = ("messenger", "--port", str(port), "--workers", "1")
+    with run_messenger(folder, *words, **variables):
+        sentence = "X-Hub-Signature-256 is missing"
+        assert post_and_get_error(port, b"{}", FLOWS_PATH) == (
+            432,
+            {"error": sentence, "status": "error"},
+        )
+    variables["TAPGATE_SECRET_KEY"] = "b" * 32
+    ended = subprocess.run(
+        [TAPGATE_EXECUTABLE, *words],
+        env=build_environ(folder, **variables),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "tapgate: TAPGATE_SECRET_KEY is not the one that this database was created with\n"
+    )
+
+
+def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
+    def told(**variables: str) -> list[str]:
+        return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
+
+    assert told(**PRODUCTION_ENVIRON) == [
+        "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook refuses all"
+        " deliveries.",
+        "Warning: without TAPGATE_MESSENGER_BRIDGE_TOKEN the messenger refuses all bridges.",
+        "Warning: without TAPGATE_MESSENGER_GRAPH_URL, TAPGATE_MESSENGER_ACCESS_TOKEN,"
+        " TAPGATE_MESSENGER_PHONE_NUMBER_ID the messenger's replies stay in its outbox.",
+    ]
+    everything = {
+        "TAPGATE_MESSENGER_APP_SECRET": "a",
+        "TAPGATE_MESSENGER_GRAPH_URL": "https://graph.example",
+        "TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1",
+    }
+    assert told(**everything) == [
+        "Warning: without TAPGATE_MESSENGER_ACCESS_TOKEN the messenger's replies stay in its"
+        " outbox."
+    ]
+    assert told(**everything, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
+
+
+def test_simulated_phones_have_forms(tmp_path: Path) -> None:
+    def key(**variables: str) -> str | None:
+        settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
+        return add_development_form_key(settings).messenger_flow_private_key
+
+    made = key()
+    assert made is not None
+    assert made.startswith("-----BEGIN PRIVATE KEY-----")
+    assert (tmp_path / "forms.pem").stat().st_mode & 0o077 == 0
+    assert key() == made, "the same one for all processes"
+    assert key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
+    assert key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, "a provider would not know it"
+    assert key(**PRODUCTION_ENVIRON) is None

@@ -1,0 +1,55 @@
+"""How well the resolver does with texts that it was not made for."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal
+
+import pytest
+
+from messenger.understanding.held_out_samples import SAMPLES
+from tapgate.messenger.model.common import COMMANDS, Command
+from tapgate.messenger.model.events import Intent
+from tapgate.messenger.understanding.resolver import resolve
+
+Outcome = Literal["right", "asked", "nothing", "wrong"]
+#: What leads to money being moved.
+MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
+
+
+def test_the_set_is_whole() -> None:
+    texts = [text for samples in SAMPLES.values() for text, _ in samples]
+    assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
+    assert len(set(texts)) == len(texts)
+    expected = {expected for samples in SAMPLES.values() for _, expected in samples}
+    assert expected == {*COMMANDS, None}
+
+
+@pytest.mark.parametrize("language_known", [True, False])
+def test_money_is_not_what_it_takes_a_text_for_by_mistake(
+    language_known: bool, record_property: Callable[[str, object], None]
+) -> None:
+    outcomes: Counter[Outcome] = Counter()
+    money_by_mistake: list[str] = []
+    for language, samples in SAMPLES.items():
+        for text, expected in samples:
+            meaning = resolve(text, language if language_known else None)
+            outcomes[classify_outcome(meaning, expected)] += 1
+            if meaning.command in MONEY_COMMANDS and meaning.command != expected:
+                money_by_mistake.append(text)
+    whose = "with the language known" if language_known else "with the language not known"
+    figures = ", ".join(f"{outcomes[one]} {one}" for one in ("right", "asked", "nothing", "wrong"))
+    record_property(
+        "figure",
+        f"Of {outcomes.total()} held-out texts, {whose}: {figures}; "
+        f"wrong money actions: {len(money_by_mistake)}",
+    )
+    assert len(money_by_mistake) <= 1, money_by_mistake
+
+
+def classify_outcome(meaning: Intent, expected: Command | None) -> Outcome:
+    """Where nothing is to be started, a question is one too many but starts nothing either."""
+    if meaning.command is not None:
+        return "right" if meaning.command == expected else "wrong"
+    if expected is None:
+        return "asked" if meaning.candidates else "right"
+    return "asked" if expected in meaning.candidates else "nothing"

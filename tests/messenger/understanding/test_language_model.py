@@ -1,0 +1,143 @@
+"""The optional model over real HTTP: it may name a command, and nothing else it does counts."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from tapgate.messenger.understanding.language_model import IntentService, LanguageModel
+from tapgate.messenger.understanding.resolver import resolve
+
+UNKNOWN_TEXT = "could the machine kindly do its thing"
+OFFLINE_INTENT = resolve(UNKNOWN_TEXT, "en")
+
+WriteResponse = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def run_model_server(
+    answer: WriteResponse,
+) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+    asked: list[dict[str, Any]] = []
+    done = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            asked.append(msgspec.json.decode(await reader.readexactly(length)))
+            await answer(writer)
+            await writer.drain()
+            if answer is never_respond:
+                await done.wait()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/understand", asked
+    finally:
+        done.set()
+        server.close()
+        await server.wait_closed()
+        await asyncio.sleep(0)
+
+
+def respond_with(content: bytes, *headers: str, status: str = "200 OK") -> WriteResponse:
+    async def write(writer: asyncio.StreamWriter) -> None:
+        head = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", "Connection: close"]
+        writer.write("\r\n".join([*head, *headers, "", ""]).encode() + content)
+
+    return write
+
+
+async def never_respond(writer: asyncio.StreamWriter) -> None:
+    """Never answers."""
+
+
+async def resolve_with_model(
+    answer: WriteResponse, text: str = UNKNOWN_TEXT, patience: float = 30.0
+) -> Any:
+    async with (
+        run_model_server(answer) as (url, asked),
+        httpx2.AsyncClient(trust_env=False) as client,
+    ):
+        meaning = await LanguageModel(url, client, patience=patience).resolve_intent(text, "en")
+        return meaning, asked
+
+
+async def test_it_may_name_a_command() -> None:
+    meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'))
+    assert meaning.command == "limits"
+    assert asked[0]["text"] == UNKNOWN_TEXT
+    assert asked[0]["language"] == "en"
+    assert "balance" in asked[0]["commands"]
+    assert not {"yes", "no"} & set(asked[0]["commands"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        respond_with(b'{"command": "yes"}'),
+        respond_with(b'{"command": "no"}'),
+        respond_with(b'{"command": "drop_tables"}'),
+        respond_with(b'{"command": null}'),
+        respond_with(b'{"command": ["send"]}'),
+        respond_with(b'{"command": "send", "amount": "500"}'),
+        respond_with(b'["send"]'),
+        respond_with(b"send"),
+        respond_with(b""),
+        respond_with(b"\xff\xfe"),
+        respond_with(b"[" * 4000),
+        respond_with(b'{"command": "limits"' + b" " * 100_000 + b"}"),
+        respond_with(gzip.compress(b'{"command": "limits"}'), "Content-Encoding: gzip"),
+        respond_with(b'{"command": "limits"}', status="500 Oops"),
+        respond_with(b'{"command": "limits"}', status="201 Created"),
+        respond_with(b"", "Location: http://127.0.0.1:9/", status="302 Found"),
+    ],
+)
+async def test_anything_else_counts_for_nothing(answer: WriteResponse) -> None:
+    meaning, asked = await resolve_with_model(answer)
+    assert len(asked) == 1
+    assert meaning == OFFLINE_INTENT
+
+
+async def test_no_answer_and_nobody_there() -> None:
+    for patience in (0.05, 1.0, 30.0):
+        meaning, asked = await resolve_with_model(never_respond, patience=patience)
+        assert meaning == OFFLINE_INTENT
+        if asked:  # it came as far as that before the time was over
+            break
+    assert len(asked) == 1
+    async with run_model_server(never_respond) as (url, _):
+        pass
+    understanding = IntentService(url)
+    assert await understanding.resolve_intent(UNKNOWN_TEXT, "en") == OFFLINE_INTENT
+    await understanding.close()
+
+
+@pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
+async def test_never_sent(text: str) -> None:
+    meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
+    assert asked == []
+    assert meaning == resolve(text, "en")
+
+
+async def test_digits_are_not_shown() -> None:
+    _, asked = await resolve_with_model(
+        respond_with(b'{"command": "send"}'), "kindly forward 1500 to +23276123456, ٤٠ or ② \ud800"
+    )
+    assert asked[0]["text"] == "kindly forward #### to +###########, ## or # ?"
+
+
+async def test_without_a_model_the_resolver_answers() -> None:
+    understanding = IntentService(None)
+    assert await understanding.resolve_intent("my balance", None) == resolve("my balance", None)
+    await understanding.close()

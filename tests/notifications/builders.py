@@ -1,0 +1,108 @@
+"""What tests of webhooks share: a clock, endpoints in the database, and events to send."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from tapgate import ids, signing
+from tapgate.edge.services import Services
+from tapgate.notifications.events import publish
+from tapgate.notifications.webhooks import model
+from tapgate.notifications.webhooks.sender import WebhookSender
+from tapgate.notifications.webhooks.worker import WebhookWorker
+
+ENDPOINTS_URL = "/api/v1/admin/webhook-endpoints"
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+class CardRecord(msgspec.Struct):
+    serial: str = "TAP-000001"
+    status: str = "ACTIVE"
+    holder_name: str | None = "Amïnata"
+
+
+class TransactionRecord(msgspec.Struct):
+    id: str
+    status: str = "completed"
+    amount: str = "10.00"
+    refunded_amount: str = "0.00"
+    currency: str = "SLE"
+    failure_code: str | None = None
+    completed_at: str | None = "2026-01-31T12:00:00.000Z"
+
+
+async def create_endpoint(services: Services, url: str, *events: str) -> tuple[int, str]:
+    """A new endpoint's number and secret, past the routes."""
+    endpoint_id, secret = services.new_id(), signing.new_standard_secret()
+    await services.database.execute(
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
+           VALUES ($1, $2, $3, $4, $5, $5)""",
+        endpoint_id,
+        url,
+        list(events or ("*",)),
+        services.vault.seal(secret.encode(), model.build_secret_context(endpoint_id)),
+        services.clock(),
+    )
+    return endpoint_id, secret
+
+
+async def publish_event(services: Services, event: str = "card.linked") -> None:
+    async with services.database.transaction() as tx:
+        await publish(tx, services, event, CardRecord())
+
+
+async def publish_ledger_event(services: Services, event: str, subject_id: int) -> None:
+    """As the ledger writes it: without the record."""
+    await services.database.execute(
+        """WITH event AS (
+               INSERT INTO events (id, type, subject_id, occurred_at) VALUES ($1, $2, $3, $4)
+               RETURNING id)
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT event.id, webhook_endpoints.id, $4, $4 FROM event, webhook_endpoints""",
+        services.new_id(),
+        event,
+        subject_id,
+        services.clock(),
+    )
+
+
+async def deliver_due(
+    services: Services, records: Any = None, sender: WebhookSender | None = None
+) -> None:
+    """Attempt everything that is due, as a process of its own."""
+    work = WebhookWorker(services, records or {}, sender)
+    await work.start_due_attempts()
+    await work.wait_until_idle()
+
+
+async def list_deliveries(services: Services) -> list[asyncpg.Record]:
+    return await services.database.fetch("SELECT * FROM deliveries ORDER BY id")
+
+
+async def get_only_delivery(services: Services) -> asyncpg.Record:
+    (row,) = await list_deliveries(services)
+    return row
+
+
+async def wait_until_equal(look: Callable[[], Awaitable[Any]], expected: object) -> None:
+    async with asyncio.timeout(60):
+        while await look() != expected:
+            await asyncio.sleep(0.01)
+
+
+def format_delivery(row: asyncpg.Record) -> str:
+    return ids.encode(ids.DELIVERY, row["id"])

@@ -1,0 +1,72 @@
+"""A messenger to deliver to: a small HTTP server that checks the signature like the real one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from tapgate import signing
+
+PATH = "/api/v1/messages/template"
+
+
+class FakeMessenger:
+    """Answers with `statuses` in turn, then 202; always 401 when the signature is bad."""
+
+    def __init__(self, secret: str) -> None:
+        self.url = ""
+        self.statuses: list[int] = []
+        #: While this is not set, nobody is answered.
+        self.responses = asyncio.Event()
+        self.responses.set()
+        #: How many were heard to the end, answered or not.
+        self.requests = 0
+        #: What came: the body, with the message's id beside it.
+        self.received: list[dict[str, Any]] = []
+        self._secret = secret.encode()
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncIterator[None]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        self.url = f"http://{host}:{port}"
+        try:
+            yield
+        finally:
+            self.responses.set()
+            server.close()
+            await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(EOFError, ConnectionError):
+            # Who is killed may go away before it has asked for anything, or been answered.
+            await self._handle_request(reader, writer)
+
+    async def _handle_request(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {
+            name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
+        }
+        body = await reader.readexactly(int(headers["content-length"]))
+        self.requests += 1
+        await self.responses.wait()
+        status = self._check_request(head[0], headers, body)
+        writer.write(
+            f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
+        await writer.drain()
+
+    def _check_request(self, request: str, headers: dict[str, str], body: bytes) -> int:
+        if request != f"POST {PATH} HTTP/1.1":
+            return 404
+        signed = signing.service_signed_string("POST", PATH, b"", headers["x-service-timestamp"])
+        genuine = signing.verify(self._secret, headers["x-service-signature"], signed)
+        if headers["x-service-name"] != "gateway" or not genuine:
+            return 401
+        self.received.append({"id": headers["idempotency-key"], **msgspec.json.decode(body)})
+        return self.statuses.pop(0) if self.statuses else 202

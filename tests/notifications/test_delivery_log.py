@@ -1,0 +1,176 @@
+"""The delivery log: status, duration and the beginning of the response; Retry-After."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from harness import Harness
+from notifications.builders import (
+    ENDPOINTS_URL,
+    FakeClock,
+    create_endpoint,
+    deliver_due,
+    get_only_delivery,
+    publish_event,
+)
+from notifications.webhook_receiver import WebhookReceiver
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.notifications.webhooks import sender
+from tapgate.notifications.webhooks.sender import (
+    MAX_RESPONSE_BYTES,
+    WebhookSender,
+    decode_body_prefix,
+)
+
+
+async def get_logged_response(
+    services: Services, receiver: WebhookReceiver, body: bytes
+) -> str | None:
+    receiver.enqueue_response(200, body)
+    await create_endpoint(services, receiver.url)
+    await publish_event(services)
+    await deliver_due(services)
+    row = await get_only_delivery(services)
+    assert row["status"] == "delivered"
+    response: str | None = row["response"]
+    return response
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        (b"", None),
+        (b"\0", None),
+        (b"queued", "queued"),
+        ("Amïnata ✓".encode(), "Amïnata ✓"),
+        (b"a\0b", "ab"),
+        (b"caf\xe9", "caf�"),
+        (b"x" * 5000, "x" * 1024),
+        ("é".encode() * 5000, "é" * 512),
+        (b"x" + "é".encode() * 5000, "x" + "é" * 511),
+        (b"\xff" * 5000, "�" * 341),
+        (b"\x1b[31m<script>", "\x1b[31m<script>"),
+    ],
+)
+async def test_the_first_kibibyte_of_the_response_is_kept_as_text(
+    timed: Services, receiver: WebhookReceiver, body: bytes, kept: str | None
+) -> None:
+    assert await get_logged_response(timed, receiver, body) == kept
+
+
+@pytest.mark.parametrize("length", range(1020, 1030))
+def test_no_encoding_exceeds_the_bound(length: int) -> None:
+    for body in (b"\xf0" * length, "€".encode() * length, b"\xe2\x82" * length):
+        text = decode_body_prefix(body[:MAX_RESPONSE_BYTES])
+        assert text is not None and len(text.encode()) <= MAX_RESPONSE_BYTES
+
+
+async def test_the_record_shows_status_duration_and_response_of_the_last_attempt(
+    world: Harness, receiver: WebhookReceiver
+) -> None:
+    services = world.services
+    number, _ = await create_endpoint(services, receiver.url)
+    receiver.enqueue_response(500, b"out of order")
+    receiver.enqueue_response(202, b"accepted")
+    await publish_event(services)
+    await deliver_due(services)
+    path = f"{ENDPOINTS_URL}/{ids.encode(ids.WEBHOOK_ENDPOINT, number)}/deliveries"
+    admin = await world.create_admin("A")
+    (first,) = (await world.client.get(path, auth=admin)).json()["data"]
+    assert (first["status"], first["last_status"]) == ("pending", 500)
+    assert first["response"] == "out of order" and first["duration_ms"] >= 0
+    await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
+    await deliver_due(services)
+    (second,) = (await world.client.get(path, auth=admin)).json()["data"]
+    assert (second["status"], second["last_status"]) == ("delivered", 202)
+    assert second["response"] == "accepted"
+
+
+async def test_an_attempt_without_a_response_keeps_its_duration(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    receiver.responses = [b"what?\r\n\r\n"]
+    await create_endpoint(timed, receiver.url)
+    await publish_event(timed)
+    await deliver_due(timed)
+    row = await get_only_delivery(timed)
+    assert (row["last_status"], row["response"]) == (None, None)
+    assert row["duration_ms"] is not None
+
+
+async def test_a_body_that_trickles_in_does_not_delay_or_fail_the_delivery(
+    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
+    stopped = asyncio.Event()
+
+    async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            while True:
+                writer.write(b"1\r\nx\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            stopped.set()
+
+    server = await asyncio.start_server(trickle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    await create_endpoint(timed, f"http://127.0.0.1:{port}")
+    await publish_event(timed)
+    async with asyncio.timeout(30):
+        await deliver_due(timed)
+        row = await get_only_delivery(timed)
+        assert (row["status"], row["last_status"]) == ("delivered", 200)
+        assert set(row["response"]) == {"x"}
+        await stopped.wait()
+    server.close()
+
+
+async def test_a_compressed_response_is_not_decompressed(receiver: WebhookReceiver) -> None:
+    receiver.enqueue_response(200, b"\x1f\x8b" + b"\0" * 100, "Content-Encoding: gzip")
+    response = await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")
+    assert response.text == "\x1f�"
+    assert receiver.received[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("90", 90), ("Sat, 31 Jan 2026 12:01:30 GMT", 90), ("999999999", 86_400)],
+)
+async def test_retry_after_is_honored(
+    timed: Services,
+    receiver: WebhookReceiver,
+    set_clock: FakeClock,
+    status: int,
+    header: str,
+    seconds: int,
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    receiver.enqueue_response(status, b"", f"Retry-After: {header}")
+    await publish_event(timed)
+    await deliver_due(timed)
+    row = await get_only_delivery(timed)
+    assert row["next_attempt_at"] == set_clock() + timedelta(seconds=seconds)
+    # The schedule goes on from where it was.
+    set_clock.advance(seconds=seconds)
+    receiver.enqueue_response(500)
+    await deliver_due(timed)
+    pause = (await get_only_delivery(timed))["next_attempt_at"] - set_clock()
+    assert 270 <= pause.total_seconds() <= 330
+
+
+@pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
+async def test_the_schedule_applies_otherwise(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock, status: int, header: str
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    receiver.enqueue_response(status, b"", f"Retry-After: {header}")
+    await publish_event(timed)
+    await deliver_due(timed)
+    pause = (await get_only_delivery(timed))["next_attempt_at"] - set_clock()
+    assert 4.5 <= pause.total_seconds() <= 5.5

@@ -1,0 +1,36 @@
+"""Every process looks twice a second what is to be done: that is quick, however much waits."""
+
+from typing import Any
+
+from notifications.builders import create_endpoint
+from tapgate.edge.services import Services
+from tapgate.notifications.webhooks import delivery_queue
+from transactions.large_history import QueryExplainer, count_rows_read
+
+WAITING_COUNT = 20_000
+
+
+async def test_what_waits_is_not_gone_through_at_every_look(services: Services) -> None:
+    slow, _ = await create_endpoint(services, "https://slow.example.com")
+    for number in range(20):
+        deleted, _ = await create_endpoint(services, f"https://{number}.example.com")
+        await services.database.execute(
+            "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
+        )
+    async with services.database.connection() as connection:
+        await connection.execute(
+            """WITH told AS (
+               INSERT INTO events (id, type, data, occurred_at)
+               SELECT number, 'card.linked', '{}', now() FROM generate_series(1, $1) AS number
+               RETURNING id)
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT id, $2, now() + interval '1 hour', now() FROM told""",
+            WAITING_COUNT,
+            slow,
+            timeout=60,
+        )
+        await connection.execute("VACUUM ANALYZE", timeout=60)
+    recorder: Any = QueryExplainer(services.database)
+    await delivery_queue.fail_for_deleted_endpoints(recorder, services.clock())
+    await delivery_queue.list_due_endpoints(recorder, services.clock())
+    assert max(count_rows_read(plan, "deliveries") for plan in recorder.plans) < 10

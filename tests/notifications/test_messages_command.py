@@ -1,0 +1,72 @@
+"""`tapgate messages`: how a developer without a messenger reads a code."""
+
+import asyncio
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from production_settings import PRODUCTION_ENVIRON
+from tapgate.edge.services import Services
+from tapgate.notifications.messages import enqueue_message
+
+TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
+PHONE = "+23276123456"
+CODE = "402917"
+
+
+async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
+    """Status, output and complaint."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    own = {
+        "TAPGATE_DATA_DIR": str(services.settings.data_dir),
+        "TAPGATE_DATABASE_URL": str(services.settings.database_url),
+    }
+    process = await asyncio.create_subprocess_exec(
+        TAPGATE_EXECUTABLE,
+        "messages",
+        "--to",
+        PHONE,
+        env=kept | own | variables,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, complaint = await process.communicate()
+    return process.returncode, output.decode(), complaint.decode()
+
+
+async def _enqueue_message(services: Services) -> None:
+    async with services.database.transaction() as tx:
+        await enqueue_message(
+            tx,
+            services,
+            to=PHONE,
+            template="one_time_code",
+            parameters=[CODE],
+            expires_at=services.clock() + timedelta(minutes=5),
+        )
+
+
+async def test_what_waits_for_a_phone_is_shown(services: Services) -> None:
+    assert await _run_messages(services) == (0, "There is nothing for this phone.\n", "")
+    await _enqueue_message(services)
+    status, output, complaint = await _run_messages(services)
+    assert (status, complaint) == (0, "")
+    moment, template, code = output.split()
+    assert (template, code) == ("one_time_code:", CODE)
+    assert moment.endswith("Z")
+
+
+async def test_nothing_is_shown_in_production(services: Services) -> None:
+    await _enqueue_message(services)
+    status, output, complaint = await _run_messages(services, **PRODUCTION_ENVIRON)
+    assert (status, output) == (1, "")
+    assert complaint == "tapgate: messages are not shown in production\n"
+
+
+async def test_another_secret_key_is_said_in_one_line(services: Services) -> None:
+    await _enqueue_message(services)
+    status, output, complaint = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
+    assert (status, output) == (1, "")
+    assert complaint.startswith("tapgate: made with secret key ")
+    assert complaint.count("\n") == 1

@@ -1,0 +1,127 @@
+"""Rotation of an endpoint's secret, with and without a grace period."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import BearerAuth, Harness
+from notifications.builders import ENDPOINTS_URL, deliver_due, publish_event
+from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
+
+
+class RotatingEndpoint:
+    """An endpoint, and the secrets that it has had."""
+
+    def __init__(self, world: Harness, admin: BearerAuth, created: dict[str, Any]) -> None:
+        self.harness, self.admin, self.id = world, admin, created["id"]
+        self.secrets: list[str] = [created["secret"]]
+
+    async def rotate(self, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = await self.post(body)
+        assert answer.status_code == 200, answer.text
+        rotated: dict[str, Any] = answer.json()
+        self.secrets.append(rotated["secret"])
+        return rotated
+
+    async def post(self, body: Any = None) -> httpx2.Response:
+        path = f"{ENDPOINTS_URL}/{self.id}/rotate-secret"
+        content = {} if body is None else {"json": body}
+        return await self.harness.client.post(path, **content, auth=self.admin)
+
+    def list_signing_secrets(self, request: ReceivedWebhook) -> list[int]:
+        """Return which secrets signed a request; every signature must be by one of them."""
+        found = [
+            number for number, secret in enumerate(self.secrets) if request.is_signed_with(secret)
+        ]
+        assert len(request.signatures) == len(found)
+        return found
+
+
+@pytest.fixture
+async def shop(world: Harness, receiver: WebhookReceiver) -> RotatingEndpoint:
+    admin = await world.create_admin("A")
+    body = {"url": receiver.url, "events": ["*"]}
+    created = await world.client.post(ENDPOINTS_URL, json=body, auth=admin)
+    return RotatingEndpoint(world, admin, created.json())
+
+
+async def deliver_event(world: Harness, receiver: WebhookReceiver) -> ReceivedWebhook:
+    await publish_event(world.services)
+    await deliver_due(world.services)
+    return receiver.received[-1]
+
+
+@pytest.mark.parametrize("body", [None, {}, {"grace_seconds": 0}, {"grace_seconds": None}])
+async def test_without_grace_only_the_new_secret_signs(
+    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, body: dict[str, Any] | None
+) -> None:
+    rotated = await shop.rotate(body)
+    assert rotated["secret"].startswith("whsec_") and len(set(shop.secrets)) == 2
+    assert rotated["id"] == shop.id
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1]
+
+
+async def test_during_the_grace_both_secrets_sign_under_one_id(
+    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+) -> None:
+    await shop.rotate({"grace_seconds": 3600})
+    during = await deliver_event(world, receiver)
+    assert shop.list_signing_secrets(during) == [0, 1]
+    assert during.headers["webhook-signature"].count("v1,") == 2
+    world.advance_clock(seconds=3599)
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [0, 1]
+    world.advance_clock(seconds=1)
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1]
+    assert len({one.id for one in receiver.received}) == 3
+
+
+async def test_a_further_rotation_ends_the_older_secret_immediately(
+    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+) -> None:
+    await shop.rotate({"grace_seconds": 86_400})
+    await shop.rotate({"grace_seconds": 60})
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1, 2]
+    await shop.rotate()
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [3]
+
+
+async def test_a_retry_is_signed_with_the_current_secrets(
+    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
+) -> None:
+    receiver.enqueue_statuses(500)
+    first = await deliver_event(world, receiver)
+    await shop.rotate({"grace_seconds": 60})
+    world.advance_clock(seconds=10)
+    await deliver_due(world.services)
+    second = receiver.received[-1]
+    assert (first.id, first.body) == (second.id, second.body)
+    assert (shop.list_signing_secrets(first), shop.list_signing_secrets(second)) == ([0], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("grace", "status"),
+    [(-1, 422), (86_401, 422), (2**70, 422), ("60", 400), (1.5, 400), (True, 400)],
+)
+async def test_an_invalid_grace_is_refused_and_changes_nothing(
+    shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, grace: Any, status: int
+) -> None:
+    refused = await shop.post({"grace_seconds": grace})
+    assert refused.status_code == status
+    assert list(refused.json()["details"]["fields"]) == ["grace_seconds"]
+    assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [0]
+
+
+async def test_secrets_are_sealed_and_not_logged(shop: RotatingEndpoint, world: Harness) -> None:
+    await shop.rotate({"grace_seconds": 60})
+    (entry,) = await world.list_audit_entries(shop.id, "webhook_endpoint.secret_rotated")
+    assert entry["actor"]["id"] == shop.admin.id
+    assert entry["changes"] == {"grace_seconds": [None, 60]}
+    stored = ""
+    for table in ("webhook_endpoints", "audit_entries"):
+        rows = await world.services.database.fetch(f"SELECT {table}::text FROM {table}")
+        stored += str(rows)
+    shown = await world.client.get(f"{ENDPOINTS_URL}/{shop.id}", auth=shop.admin)
+    for secret in shop.secrets:
+        encoded = secret.removeprefix("whsec_")
+        assert encoded not in stored + shown.text and encoded.encode().hex() not in stored

@@ -1,0 +1,182 @@
+"""Which URLs may be given, and which addresses are the public's."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from tapgate.edge.fields import InvalidValueError
+from tapgate.notifications.webhooks.target_urls import (
+    TargetRejectedError,
+    TargetUrlRule,
+    is_public_address,
+    require_public,
+    resolve_addresses,
+    resolve_with_system,
+)
+
+
+class FakeResolver:
+    """A resolver that knows these addresses and counts how often it is asked."""
+
+    def __init__(self, *found: str) -> None:
+        self.addresses = found
+        self.query_count: list[str] = []
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.query_count.append(host)
+        return self.addresses
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://shop.example.com",
+        "HTTPS://Shop.Example.com:8443/hook?token=a%20b&c=[d]",
+        "https://xn--bcher-kva.example/",
+        "https://a_b.example.com./hook",
+        "https://93.184.215.14/",
+        "https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]:443/",
+        "http://localhost:8080",
+        "https://3com.com/",
+    ],
+)
+def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
+    assert TargetUrlRule().check(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        " ",
+        "shop.example.com/hook",
+        "//shop.example.com/hook",
+        "ftp://shop.example.com/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://",
+        "https:///hook",
+        "https://:443/",
+        "https://ada:secret@shop.example.com/",
+        "https://ada@shop.example.com/",
+        "https://@shop.example.com/",
+        "https://shop.example.com@127.0.0.1/",
+        "https://shop.example.com:0/",
+        "https://shop.example.com:65536/",
+        "https://shop.example.com:https/",
+        "https://shop..example.com/",
+        "https://-shop.example.com/",
+        "https://" + "a" * 64 + ".example.com/",
+        "https://shop.example.com/" + "a" * 255,
+        "https://shop.example.com/a b",
+        "https://shop.example.com/\tb",
+        "https://shop.example.com\\@127.0.0.1/",
+        "https://shop.example.com/\r\nX-Injected: yes",
+        "https://bücher.example/",
+        "https://①②⑦.0.0.1/",
+        "https://shop.example.com%00.evil.example/",
+        "https://%6cocalhost/",
+        # The many spellings of 127.0.0.1 that one resolver or another understands.
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.1/",
+        "https://127.1/",
+        "https://127.0.1/",
+        "https://017700000001/",
+        "https://0177.0.0.1/",
+        "https://127.0.0.01/",
+        "https://127.0.0.1./",
+        "https://127.0.0.0x1/",
+        "https://1.2.3.4.5/",
+        "https://256.0.0.1/",
+        "https://[127.0.0.1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://[::1/",
+        "https://::1/",
+    ],
+)
+def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValueError):
+        TargetUrlRule().check(url)
+
+
+@pytest.mark.parametrize(
+    "address",
+    """0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1
+    127.255.255.255 168.63.129.16 169.254.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8
+    192.0.2.1 192.88.99.1 192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1
+    224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
+    :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:0:127.0.0.1
+    64:ff9b::127.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 100::1 2001::1 2001:10::1 2001:20::1
+    2001:db8::1 2002:7f00:1:: 2002:a00:1:: 3fff::1 4000::1 fc00::1 fd00:ec2::254 fe80::1 fec0::1
+    ff02::1""".split(),
+)
+def test_addresses_that_are_nobodys_or_somebodys_own(address: str) -> None:
+    assert not is_public_address(ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    """1.1.1.1 9.255.255.255 11.0.0.0 93.184.215.14 100.63.255.255 100.128.0.0 126.255.255.255
+    128.0.0.1 168.63.129.17 169.253.255.255 172.15.255.255 172.32.0.0 192.167.255.255 192.169.0.0
+    223.255.255.255 2606:2800:21f:cb07:6820:80da:af6b:8b2c 2a00:1450:4001:80b::200e
+    ::ffff:1.1.1.1 64:ff9b::1.1.1.1""".split(),
+)
+def test_addresses_of_the_public(address: str) -> None:
+    assert is_public_address(ip_address(address))
+
+
+async def test_one_private_address_among_public_ones_is_enough_to_refuse_a_name() -> None:
+    assert await require_public("https://shop.example.com/", FakeResolver("1.1.1.1")) == ["1.1.1.1"]
+    with pytest.raises(TargetRejectedError):
+        await require_public("https://shop.example.com/", FakeResolver("1.1.1.1", "10.0.0.1"))
+    with pytest.raises(TargetRejectedError):
+        await require_public("https://shop.example.com/", FakeResolver("::ffff:10.0.0.1"))
+
+
+async def test_an_address_is_not_looked_up() -> None:
+    names = FakeResolver("127.0.0.1")
+    assert await require_public("https://1.1.1.1/", names) == ["1.1.1.1"]
+    assert await require_public("https://[2606:4700::1111]/", names) == ["2606:4700::1111"]
+    assert names.query_count == []
+
+
+async def test_a_name_without_an_address_leads_nowhere() -> None:
+    with pytest.raises(OSError, match="no address"):
+        await resolve_addresses("https://shop.example.com/", FakeResolver())
+    with pytest.raises(OSError):
+        await resolve_addresses("https://" + "a" * 63 + ".invalid/", resolve_with_system)
+
+
+async def test_the_systems_resolver_knows_this_machine() -> None:
+    found = await resolve_addresses("http://localhost/", resolve_with_system)
+    assert found
+    assert not any(is_public_address(ip_address(address)) for address in found)
+
+
+async def test_names_that_nobody_answers_for_hold_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system's resolver keeps a thread for as long as it takes, whoever has given up since."""
+    answered, by_system = threading.Event(), socket.getaddrinfo
+
+    def slow(host: str, *args: Any, **more: Any) -> Any:
+        if host == "slow.example.com":
+            answered.wait(timeout=60)
+        return by_system("127.0.0.1", *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    waiting = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
+    await asyncio.sleep(0.1)
+    try:
+        async with asyncio.timeout(30):
+            assert await resolve_with_system("quick.example.com") == ["127.0.0.1"]
+            assert await asyncio.to_thread(lambda: "not held up") == "not held up"
+    finally:
+        answered.set()
+    assert await asyncio.gather(*waiting) == [["127.0.0.1"]] * 100

@@ -1,0 +1,162 @@
+"""One POST goes to the address that was checked, and to the host that was meant."""
+
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from notifications.webhook_receiver import WebhookReceiver
+from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
+
+HOST = "shop.example.com"
+
+
+class FakeResolver:
+    """A resolver whose answers change: the one that is asked first is the one that counts."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.address_lists = list(answers)
+        self.queries: list[str] = []
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.queries.append(host)
+        return self.address_lists.pop(0)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A key and a certificate for HOST that vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "certificate.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return file
+
+
+def build_ssl_context(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_said(
+    receiver: WebhookReceiver,
+) -> None:
+    names = FakeResolver(["127.0.0.1"])
+    response = await WebhookSender(public_only=False, resolve=names).send(
+        f"http://{HOST}:{receiver.port}/hook#part", {"X-Own": "1"}, b"{}"
+    )
+    assert response.status == 204
+    (received,) = receiver.received
+    assert received.request_line == "POST /hook HTTP/1.1"
+    assert received.headers["host"] == f"{HOST}:{receiver.port}"
+    assert received.headers["x-own"] == "1"
+    assert names.queries == [HOST]
+
+
+async def test_an_address_that_does_not_answer_is_followed_by_the_next(
+    receiver: WebhookReceiver,
+) -> None:
+    names = FakeResolver(["127.0.0.2", "127.0.0.1"])
+    sender = WebhookSender(public_only=False, resolve=names)
+    assert (await sender.send(f"http://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
+    assert len(receiver.received) == 1
+
+
+async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: Path) -> None:
+    receiver = WebhookReceiver()
+    heard: list[str | None] = []
+    context = build_ssl_context(certificate)
+    context.sni_callback = lambda _socket, name, _context: heard.append(name)
+    trust = ssl.create_default_context(cafile=str(certificate))
+    async with receiver.listen(context):
+        sender = WebhookSender(
+            public_only=False, resolve=FakeResolver(*[["127.0.0.1"]] * 3), trust=trust
+        )
+        assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
+        assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
+        assert heard == [HOST, HOST]
+        with pytest.raises(NoResponseError, match="ConnectError"):
+            await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
+        with pytest.raises(NoResponseError, match="ConnectError"):
+            await sender.send(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
+    assert len(receiver.received) == 2
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_not_believed(certificate: Path) -> None:
+    receiver = WebhookReceiver()
+    async with receiver.listen(build_ssl_context(certificate)):
+        sender = WebhookSender(public_only=False, resolve=FakeResolver(["127.0.0.1"]))
+        with pytest.raises(NoResponseError, match="ConnectError"):
+            await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
+async def test_in_production_a_name_that_leads_here_is_refused_when_it_is_sent_to(
+    certificate: Path, address: str
+) -> None:
+    receiver = WebhookReceiver()
+    trust = ssl.create_default_context(cafile=str(certificate))
+    async with receiver.listen(build_ssl_context(certificate)):
+        sender = WebhookSender(public_only=True, resolve=FakeResolver([address]), trust=trust)
+        with pytest.raises(NoResponseError, match="TargetRejectedError"):
+            await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize("url", ["http://{}:{}/", "https://{}:{}/"])
+async def test_in_production_nothing_is_sent_in_the_clear_or_to_this_machine(
+    receiver: WebhookReceiver, url: str
+) -> None:
+    for host in ("127.0.0.1", "localhost"):
+        with pytest.raises(NoResponseError, match="TargetRejectedError"):
+            await WebhookSender(public_only=True).send(url.format(host, receiver.port), {}, b"{}")
+    assert receiver.received == []
+
+
+async def test_in_production_the_address_that_was_checked_is_the_one_connected_to(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # There is no public address in a test: this one is called public for once.
+    monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
+    receiver, names = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
+    trust = ssl.create_default_context(cafile=str(certificate))
+    async with receiver.listen(build_ssl_context(certificate)):
+        sender = WebhookSender(public_only=True, resolve=names, trust=trust)
+        assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
+    assert names.queries == [HOST]
+    assert len(receiver.received) == 1
+
+
+async def test_a_proxy_from_the_environment_is_not_asked(
+    receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert (await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")).status == 204

@@ -1,0 +1,510 @@
+"""Events reach their endpoints: signed, once, again after a failure, by one process at a time."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from notifications.builders import (
+    FakeClock,
+    TransactionRecord,
+    create_endpoint,
+    deliver_due,
+    format_delivery,
+    get_only_delivery,
+    list_deliveries,
+    publish_event,
+    publish_ledger_event,
+    wait_until_equal,
+)
+from notifications.webhook_receiver import WebhookReceiver
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.notifications import work_queue
+from tapgate.notifications.events import publish
+from tapgate.notifications.webhooks import delivery_queue, model, worker
+from tapgate.notifications.webhooks.model import AttemptResult
+from tapgate.notifications.webhooks.worker import WebhookWorker
+
+
+async def test_an_event_is_sent_signed_in_the_standard_form(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    _, secret = await create_endpoint(timed, f"{receiver.url}/hook?shop=1")
+    await publish_event(timed)
+    set_clock.advance(seconds=61)
+    await deliver_due(timed)
+    row = await get_only_delivery(timed)
+    (received,) = receiver.received
+    assert received.request_line == "POST /hook?shop=1 HTTP/1.1"
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
+    assert received.id == format_delivery(row)
+    assert received.headers["webhook-timestamp"] == str(int(set_clock().timestamp()))
+    assert received.is_signed_with(secret)
+    assert received.content == {
+        "type": "card.linked",
+        "timestamp": "2026-01-31T12:00:00.000Z",
+        "data": {"serial": "TAP-000001", "status": "ACTIVE", "holder_name": "Amïnata"},
+    }
+    assert (row["status"], row["attempts"], row["last_status"]) == ("delivered", 1, 204)
+    await deliver_due(timed)
+    assert len(receiver.received) == 1
+
+
+async def test_each_endpoint_is_sent_what_it_asked_for_under_its_own_id_and_secret(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    _, cards = await create_endpoint(timed, f"{receiver.url}/cards", "card.linked", "card.blocked")
+    _, everything = await create_endpoint(timed, f"{receiver.url}/everything", "*")
+    await publish_event(timed, "card.linked")
+    await publish_event(timed, "alert.resolved")
+    await deliver_due(timed)
+    by_path = {
+        path: [one.content["type"] for one in receiver.received if one.path == path]
+        for path in ("/cards", "/everything")
+    }
+    assert by_path["/cards"] == ["card.linked"]
+    assert sorted(by_path["/everything"]) == ["alert.resolved", "card.linked"]
+    assert len({one.id for one in receiver.received}) == 3
+    for one in receiver.received:
+        assert one.is_signed_with(cards) == (one.path == "/cards")
+        assert one.is_signed_with(everything) == (one.path == "/everything")
+
+
+async def test_a_change_that_is_rolled_back_is_not_told(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    with pytest.raises(ZeroDivisionError):
+        async with timed.database.transaction() as tx:
+            await publish(tx, timed, "card.linked", msgspec.defstruct("Record", [])())
+            raise ZeroDivisionError
+    await deliver_due(timed)
+    assert receiver.received == []
+    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_an_event_that_nobody_wants_is_not_even_written(timed: Services) -> None:
+    await create_endpoint(timed, "http://127.0.0.1:9", "card.blocked")
+    gone, _ = await create_endpoint(timed, "http://127.0.0.1:9", "*")
+    await timed.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", gone
+    )
+    await publish_event(timed, "card.linked")
+    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    _, secret = await create_endpoint(timed, receiver.url)
+    receiver.enqueue_statuses(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 401, 500])
+    await publish_event(timed)
+    pauses = []
+    while (row := await get_only_delivery(timed))["status"] == "pending":
+        pauses.append((row["next_attempt_at"] - set_clock()).total_seconds())
+        set_clock.advance(seconds=pauses[-1] - 0.001)
+        await deliver_due(timed)
+        assert len(receiver.received) == len(pauses) - 1, "too early"
+        set_clock.advance(seconds=0.001)
+        await deliver_due(timed)
+    hour = 3600
+    expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+    assert pauses.pop(0) <= 0.001
+    assert len(pauses) == len(expected)
+    for pause, about in zip(pauses, expected, strict=True):
+        assert 0.9 * about <= pause <= 1.1 * about
+    assert (row["status"], row["attempts"], row["last_status"]) == ("failed", 10, 500)
+    assert row["ended_at"] == set_clock()
+    assert len({(one.id, one.body) for one in receiver.received}) == 1
+    assert len({one.headers["webhook-timestamp"] for one in receiver.received}) == 10
+    assert all(one.is_signed_with(secret) for one in receiver.received)
+
+
+async def test_the_pauses_differ_by_chance() -> None:
+    assert len({model.get_retry_delay(9) for _ in range(20)}) > 1
+    assert model.get_retry_delay(10) is None
+
+
+async def test_a_redirect_is_a_failure_and_not_followed(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    there = f"{receiver.url}/elsewhere"
+    receiver.responses = [
+        f"HTTP/1.1 307 X\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n".encode()
+    ]
+    await publish_event(timed)
+    await deliver_due(timed)
+    assert [one.path for one in receiver.received] == ["/"]
+    row = await get_only_delivery(timed)
+    assert (row["status"], row["last_status"]) == ("pending", 307)
+
+
+async def test_an_endless_answer_is_not_read(timed: Services, receiver: WebhookReceiver) -> None:
+    await create_endpoint(timed, receiver.url)
+    receiver.responses = [
+        b"HTTP/1.1 200 X\r\nContent-Length: 999999999999\r\n\r\n" + b"x" * 100_000
+    ]
+    await publish_event(timed)
+    async with asyncio.timeout(30):
+        await deliver_due(timed)
+    assert (await get_only_delivery(timed))["status"] == "delivered"
+
+
+async def test_an_endpoint_that_is_away_or_speaks_no_http_harms_nobody(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, "http://127.0.0.1:9/nobody")
+    await create_endpoint(timed, f"{receiver.url}/garbage")
+    receiver.responses = [b"what?\r\n\r\n"]
+    await publish_event(timed)
+    with capture_logs() as lines:
+        await deliver_due(timed)
+    assert {line["problem"] for line in lines} == {"ConnectError", "RemoteProtocolError"}
+    for row in await list_deliveries(timed):
+        assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
+
+
+async def test_whoever_does_not_answer_in_time_has_failed(
+    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
+    await create_endpoint(timed, f"{receiver.url}/slow")
+    await publish_event(timed)
+    await deliver_due(timed)
+    row = await get_only_delivery(timed)
+    assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
+
+
+async def test_in_production_a_name_that_leads_to_this_machine_is_not_sent_to(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    """Even if it was taken when it led elsewhere, or before it was production."""
+    timed.settings = msgspec.structs.replace(timed.settings, environment="production")
+    await create_endpoint(timed, f"https://localhost:{receiver.port}/")
+    await create_endpoint(timed, f"http://localhost:{receiver.port}/")
+    await create_endpoint(timed, receiver.url)
+    await publish_event(timed)
+    with capture_logs() as lines:
+        await deliver_due(timed)
+    assert [line["problem"] for line in lines] == ["TargetRejectedError"] * 3
+    assert receiver.received == []
+    assert {row["status"] for row in await list_deliveries(timed)} == {"pending"}
+
+
+async def test_an_attempt_whose_end_cannot_be_written_is_made_again(
+    timed: Services,
+    receiver: WebhookReceiver,
+    set_clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def lost(*_: object) -> None:
+        raise ApiError(Code.SERVICE_UNAVAILABLE)
+
+    await create_endpoint(timed, receiver.url)
+    await publish_event(timed)
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(delivery_queue, "mark_delivered", lost)
+        await deliver_due(timed)
+    assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
+    set_clock.advance(seconds=30)
+    await deliver_due(timed)
+    first, second = receiver.received
+    assert (first.id, first.body) == (second.id, second.body)
+    assert (await get_only_delivery(timed))["status"] == "delivered"
+
+
+async def test_two_processes_at_once_send_each_delivery_once(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, f"{receiver.url}/a")
+    await create_endpoint(timed, f"{receiver.url}/b")
+    for _ in range(40):
+        await publish_event(timed)
+    processes = [WebhookWorker(timed, {}) for _ in range(2)]
+    while await timed.database.fetchval("SELECT count(*) FROM deliveries WHERE status = 'pending'"):
+        await asyncio.gather(*(process.start_due_attempts() for process in processes))
+        await asyncio.gather(*(process.wait_until_idle() for process in processes))
+    assert len(receiver.received) == 80
+    assert len({one.id for one in receiver.received}) == 80
+    assert {row["attempts"] for row in await list_deliveries(timed)} == {1}
+
+
+async def test_claims_made_at_once_neither_overlap_nor_wait_for_each_other(
+    timed: Services, set_clock: FakeClock
+) -> None:
+    await create_endpoint(timed, "https://shop.example.com")
+    for _ in range(3):
+        await publish_event(timed)
+    now = set_clock()
+    async with timed.database.transaction() as tx:
+        first = await work_queue.claim(tx, "deliveries", "id", now=now, limit=1)
+        async with asyncio.timeout(30):
+            second = await work_queue.claim(timed.database, "deliveries", "id", now=now, limit=3)
+    assert len(first) == 1
+    assert sorted(row["id"] for row in (*first, *second)) == [
+        row["id"] for row in await list_deliveries(timed)
+    ]
+
+
+async def test_what_a_killed_process_was_sending_is_sent_by_another(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    await create_endpoint(timed, f"{receiver.url}/slow")
+    await publish_event(timed)
+    killed = WebhookWorker(timed, {})
+    await killed.start_due_attempts()
+    await wait_until_equal(lambda: _count_received(receiver), 1)
+    await killed._shut_down(within=0)
+    receiver.release_slow.set()
+
+    set_clock.advance(seconds=29)
+    await deliver_due(timed)
+    assert len(receiver.received) == 1
+    set_clock.advance(seconds=1)
+    await deliver_due(timed)
+    assert len(receiver.received) == 2
+    assert len({one.id for one in receiver.received}) == 1
+    row = await get_only_delivery(timed)
+    assert (row["status"], row["attempts"]) == ("delivered", 2)
+
+
+async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    await create_endpoint(timed, f"{receiver.url}/slow")
+    await publish_event(timed)
+    (lost,) = await delivery_queue.claim(
+        timed.database, await _get_endpoint_id(timed), now=set_clock(), limit=1
+    )
+    set_clock.advance(seconds=30)
+    (held,) = await delivery_queue.claim(
+        timed.database, await _get_endpoint_id(timed), now=set_clock(), limit=1
+    )
+    late = AttemptResult(problem="status 500", status=500)
+    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), set_clock())
+    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), None)
+    await delivery_queue.release(timed.database, lost, set_clock())
+    row = await get_only_delivery(timed)
+    assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
+    busy = AttemptResult(problem="status 503", status=503)
+    await delivery_queue.record_failed_attempt(timed.database, held, busy, set_clock(), set_clock())
+    assert (await get_only_delivery(timed))["last_status"] == 503
+
+
+async def test_a_slow_endpoint_holds_up_nobody_else(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, f"{receiver.url}/slow")
+    await create_endpoint(timed, f"{receiver.url}/fast")
+    for _ in range(30):
+        await publish_event(timed)
+    work = WebhookWorker(timed, {})
+
+    async def at_the_fast_one() -> int:
+        await work.start_due_attempts()
+        return sum(one.path == "/fast" for one in receiver.received)
+
+    async def at_the_slow_one() -> int:
+        return sum(one.path == "/slow" for one in receiver.received)
+
+    await wait_until_equal(at_the_fast_one, 30)
+    await wait_until_equal(at_the_slow_one, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
+    await work.start_due_attempts()
+    assert await at_the_slow_one() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
+    receiver.release_slow.set()
+    await work.wait_until_idle()
+
+
+async def test_attempts_under_way_are_bounded_in_all(
+    timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MAX_CONCURRENT_ATTEMPTS", 4)
+    for _ in range(3):
+        await create_endpoint(timed, f"{receiver.url}/slow")
+    for _ in range(3):
+        await publish_event(timed)
+    work = WebhookWorker(timed, {})
+    await work.start_due_attempts()
+    await work.start_due_attempts()
+    await wait_until_equal(lambda: _count_received(receiver), 4)
+    receiver.release_slow.set()
+    await work.wait_until_idle()
+    assert receiver.max_concurrent == 4
+
+
+async def test_a_running_deliverer_sends_however_much_there_is_and_what_comes_later(
+    services: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(services, receiver.url)
+    running = asyncio.create_task(WebhookWorker(services, {}).run())
+    try:
+        for _ in range(60):
+            await publish_event(services)
+        await wait_until_equal(lambda: _count_received(receiver), 60)
+        await publish_event(services)
+        await wait_until_equal(lambda: _count_received(receiver), 61)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    assert {row["status"] for row in await list_deliveries(services)} == {"delivered"}
+
+
+async def test_an_attempt_under_way_may_end_when_the_process_is_told_to_stop(
+    services: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(services, f"{receiver.url}/slow")
+    await publish_event(services)
+    running = asyncio.create_task(WebhookWorker(services, {}).run())
+    await wait_until_equal(lambda: _count_received(receiver), 1)
+    running.cancel()
+    await asyncio.sleep(0)
+    receiver.release_slow.set()
+    await asyncio.wait([running])
+    assert (await get_only_delivery(services))["status"] == "delivered"
+
+
+async def test_what_waits_for_a_deleted_endpoint_has_failed_and_is_not_sent(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    await publish_event(timed)
+    await timed.database.execute("UPDATE webhook_endpoints SET deleted_at = now()")
+    await deliver_due(timed)
+    assert receiver.received == []
+    row = await get_only_delivery(timed)
+    assert (row["status"], row["attempts"], row["next_attempt_at"]) == ("failed", 0, None)
+
+
+async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    asked = []
+
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        asked.append(subject_id)
+        return TransactionRecord(
+            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
+        )
+
+    receiver.enqueue_statuses(500)
+    await publish_ledger_event(timed, "transaction.completed", 17)
+    await deliver_due(timed, {"transaction": transaction})
+    set_clock.advance(minutes=1)
+    await deliver_due(timed, {"transaction": transaction})
+    assert asked == [17]
+    first, second = receiver.received
+    assert first.body == second.body
+    assert first.content["data"]["id"] == ids.encode(ids.TRANSACTION, 17)
+
+
+async def test_two_endpoints_are_told_the_same_record_of_one_event(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    asked: list[int] = []
+
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        asked.append(subject_id)
+        amount = f"{len(asked)}.00"
+        await asyncio.sleep(0.05)
+        return TransactionRecord(id="txn_1", amount=amount)
+
+    await create_endpoint(timed, receiver.url)
+    await create_endpoint(timed, receiver.url)
+    await publish_ledger_event(timed, "transaction.completed", 17)
+    await deliver_due(timed, {"transaction": transaction})
+    assert len(receiver.received) == 2
+    assert len({one.body for one in receiver.received}) == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (
+            "transaction.completed",
+            {"status": "completed", "refunded_amount": "0.00", "completed_at": "then"},
+        ),
+        (
+            "transaction.under_review",
+            {"status": "under_review", "refunded_amount": "0.00", "completed_at": None},
+        ),
+        (
+            "transaction.refunded",
+            {"status": "partially_refunded", "refunded_amount": "4.00", "completed_at": "then"},
+        ),
+    ],
+)
+async def test_a_transaction_is_told_with_the_status_that_the_event_names(
+    timed: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
+) -> None:
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        return TransactionRecord(
+            id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
+        )
+
+    await create_endpoint(timed, receiver.url)
+    await publish_ledger_event(timed, event, 17)
+    await deliver_due(timed, {"transaction": transaction})
+    data = receiver.received[0].content["data"]
+    assert {name: data[name] for name in told} == told
+
+
+async def test_a_record_that_cannot_be_looked_up_is_tried_again_later(
+    timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
+) -> None:
+    async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
+        raise ApiError(Code.TRANSACTION_NOT_FOUND)
+
+    async def broken(services: Services, subject_id: int) -> msgspec.Struct:
+        raise ZeroDivisionError
+
+    await create_endpoint(timed, receiver.url)
+    await publish_ledger_event(timed, "transaction.completed", 17)
+    with capture_logs() as lines:
+        for records in ({"transaction": nowhere}, {"transaction": broken}, {}):
+            await deliver_due(timed, records)
+            set_clock.advance(hours=1)
+    assert [line["problem"] for line in lines] == [
+        "RecordUnavailableError",
+        "ZeroDivisionError",
+        "RecordUnavailableError",
+    ]
+    assert receiver.received == []
+    assert (await get_only_delivery(timed))["status"] == "pending"
+
+
+async def test_a_secret_sealed_with_another_key_holds_up_nobody_else(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, f"{receiver.url}/other")
+    await timed.database.execute("UPDATE webhook_endpoints SET secret = 'sealed by another'")
+    await create_endpoint(timed, f"{receiver.url}/own")
+    await publish_event(timed)
+    with capture_logs() as lines:
+        await deliver_due(timed)
+    assert [one.path for one in receiver.received] == ["/own"]
+    assert [line["problem"] for line in lines] == ["VaultError"]
+
+
+async def test_numbers_that_no_program_could_count_to_are_told_as_they_were_stored(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
+    await create_endpoint(timed, receiver.url)
+    await publish_event(timed)
+    await timed.database.execute("""UPDATE events SET data = '{"order": 1e400}'""")
+    await deliver_due(timed)
+    assert b'"order": 1' + b"0" * 400 in receiver.received[0].body
+
+
+async def _count_received(receiver: WebhookReceiver) -> int:
+    return len(receiver.received)
+
+
+async def _get_endpoint_id(services: Services) -> int:
+    return int(await services.database.fetchval("SELECT id FROM webhook_endpoints"))

@@ -1,0 +1,90 @@
+"""docs/webhooks.md matches the code, and its examples work as printed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapgate import signing
+from tapgate.notifications import retention
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.notifications.webhooks import model, sender
+from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="
+
+
+def list_code_blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)\n```", DOCUMENT, re.DOTALL)
+
+
+def parse_example() -> tuple[dict[str, str], bytes]:
+    """The headers and the body of the request that is shown."""
+    request = list_code_blocks("http")[-1]
+    head, _, body = request.partition("\n\n")
+    return dict(line.split(": ", 1) for line in head.splitlines()[1:]), body.encode()
+
+
+def load_documented_check() -> Any:
+    names: dict[str, Any] = {}
+    (source,) = list_code_blocks("python")
+    exec(source, names)
+    return names["is_genuine"]
+
+
+def test_the_example_is_signed_as_the_code_signs() -> None:
+    headers, body = parse_example()
+    signature = signing.standard_webhook_signature(
+        SECRET, headers["webhook-id"], int(headers["webhook-timestamp"]), body
+    )
+    assert headers["webhook-signature"] == signature
+    assert msgspec.json.decode(body).keys() == {"type", "timestamp", "data"}
+
+
+def test_the_python_function_tells_genuine_from_forged() -> None:
+    is_genuine = load_documented_check()
+    headers, body = parse_example()
+    now = float(headers["webhook-timestamp"])
+    assert is_genuine(SECRET, headers, body, now)
+    assert is_genuine(SECRET, headers, body, now + 300)
+    rotated = headers | {"webhook-signature": f"v1,old {headers['webhook-signature']}"}
+    assert is_genuine(SECRET, rotated, body, now)
+    assert not is_genuine(SECRET, headers, body + b" ", now)
+    assert not is_genuine(SECRET, headers | {"webhook-id": "dlv_0"}, body, now)
+    assert not is_genuine(signing.new_standard_secret(), headers, body, now)
+    assert not is_genuine(SECRET, headers, body, now + 301)
+    assert not is_genuine(SECRET, headers, body)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_the_shell_lines_give_the_signature_of_the_example() -> None:
+    (shell,) = list_code_blocks("sh")
+    done = subprocess.run(["sh", "-ec", shell], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == parse_example()[0]["webhook-signature"]
+
+
+def test_every_event_is_described() -> None:
+    events = DOCUMENT.partition("## Events")[2].partition("## Payload")[0]
+    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", events)) == set(WEBHOOK_EVENT_TYPES)
+
+
+def test_the_schedule_is_the_one_that_is_kept() -> None:
+    seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
+    sentence = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
+    said = re.findall(r"(\d+) (\w+)", sentence)
+    assert tuple(int(number) * seconds[unit] for number, unit in said) == model.RETRY_DELAYS_SECONDS
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
+    assert f"fails continuously for {model.DISABLE_AFTER.days} days" in DOCUMENT
+    assert f"has been due for {retention.RETENTION_PERIOD.days} days" in DOCUMENT
+    hours = MAX_RETRY_AFTER.total_seconds() / 3600
+    assert f"at most {hours:.0f} hours are honored" in DOCUMENT
+    assert f"the first {sender.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT
+    assert f"within {sender._BODY_TIMEOUT_SECONDS:.0f} seconds after the status" in DOCUMENT

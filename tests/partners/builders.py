@@ -1,0 +1,67 @@
+"""Words that the tests of partners share."""
+
+import json
+from typing import Any
+
+import httpx2
+
+from harness import Harness, HmacAuth
+from tapgate import ids, signing
+
+PARTNERS_URL = "/api/v1/admin/partners"
+FUND_URL = "/api/v1/wallet/fund-from-partner"
+UNKNOWN_IDS = (ids.encode(ids.PARTNER, 1), "ptn_1", "ptn_" + "u" * 13, "sub_0000000000001", "é")
+
+
+async def create_partner(
+    world: Harness, *, balance: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    """What is answered about a new partner."""
+    admin = await world.create_admin()
+    answer = await world.client.post(PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin)
+    assert answer.status_code == 201, answer.text
+    body: dict[str, Any] = answer.json()
+    if balance is not None:
+        url = f"{PARTNERS_URL}/{body['partner']['id']}/fund"
+        assert (await world.client.post(url, json={"amount": balance}, auth=admin)).is_success
+    return body
+
+
+async def suspend_partner(world: Harness, new: dict[str, Any]) -> None:
+    url = f"{PARTNERS_URL}/{new['partner']['id']}/suspend"
+    answer = await world.client.post(url, auth=await world.create_admin())
+    assert answer.status_code == 200, answer.text
+
+
+def get_auth(new: dict[str, Any]) -> HmacAuth:
+    """The credential that a new partner was given."""
+    return HmacAuth(new["api_key_id"], new["hmac_secret"], new["partner"]["id"])
+
+
+async def get_balance(world: Harness, new: dict[str, Any]) -> str:
+    answer = await world.client.get(
+        f"{PARTNERS_URL}/{new['partner']['id']}", auth=await world.create_admin()
+    )
+    return str(answer.json()["balance"])
+
+
+async def get_wallet_balance(world: Harness, subscriber: dict[str, Any]) -> str:
+    url = f"/api/v1/subscribers/{subscriber['id']}"
+    return str((await world.client.get(url, auth=world.get_service_auth())).json()["balance"])
+
+
+async def post_webhook(
+    client: httpx2.AsyncClient, new: dict[str, Any], body: object, **headers: str
+) -> httpx2.Response:
+    """A webhook of a partner, signed unless the headers say otherwise; bytes are sent as given."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    signature = signing.webhook_signature(new["webhook_secret"].encode(), raw)
+    return await client.post(
+        f"/api/v1/webhooks/partners/{new['partner']['id']}",
+        content=raw,
+        headers={"X-Webhook-Signature": signature, **headers},
+    )
+
+
+def parse_error(answer: httpx2.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]

@@ -1,0 +1,144 @@
+"""Suspending and activating a processor."""
+
+import asyncio
+
+import httpx2
+import pytest
+
+from harness import Harness
+from processors.builders import (
+    PROCESSORS_URL,
+    SUSPEND_BODY,
+    VALID_CREDENTIAL,
+    create_processor,
+    get_auth,
+    probe_credential,
+)
+from tapgate.edge.services import Services
+
+PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")
+
+
+async def test_a_suspended_processors_keys_are_refused_at_once_in_every_process(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
+) -> None:
+    new = await create_processor(world)
+    url, admin = f"{PROCESSORS_URL}/{new['processor_id']}", await world.create_admin("C")
+    till = (
+        await client.post(
+            f"{url}/terminals", json={"name": "Till"}, auth=await world.create_admin()
+        )
+    ).json()
+    another = await create_processor(world)
+    for verb, said in (
+        ("suspend", PROCESSOR_SUSPENDED),
+        ("activate", VALID_CREDENTIAL),
+        ("suspend", PROCESSOR_SUSPENDED),
+    ):
+        answer = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
+        assert answer.status_code == 200, answer.text
+        for process in (other_client, client):
+            assert await probe_credential(process, get_auth(new)) == said
+            assert await probe_credential(process, get_auth(till)) == said
+            assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
+
+
+async def test_only_a_right_signature_is_told_about_the_suspension(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    new = await create_processor(world)
+    admin = await world.create_admin()
+    await client.post(
+        f"{PROCESSORS_URL}/{new['processor_id']}/suspend", json=SUSPEND_BODY, auth=admin
+    )
+    assert await probe_credential(client, get_auth(new | {"hmac_secret": "x"})) == (
+        401,
+        "UNAUTHORIZED",
+    )
+
+
+async def test_both_states_and_the_reason_are_in_record_and_audit_log(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    before = (await create_processor(world))["processor"]
+    url, admin = f"{PROCESSORS_URL}/{before['id']}", await world.create_admin("C")
+    suspended = (await client.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
+    assert list(suspended) == ["success", "message", "processor"]
+    after = suspended["processor"]
+    assert after["updated_at"] > before["updated_at"]
+    assert after == before | {
+        "status": "suspended",
+        "suspend_reason": "chargebacks",
+        "updated_at": after["updated_at"],
+    }
+    assert (await client.get(url, auth=admin)).json() == after
+
+    activated = (await client.post(f"{url}/activate", auth=admin)).json()["processor"]
+    assert (activated["status"], activated["suspend_reason"]) == ("active", None)
+
+    (entry,) = await world.list_audit_entries(before["id"], "processor.suspended")
+    assert (entry["actor"]["id"], entry["reason"]) == (admin.id, "chargebacks")
+    assert entry["changes"] == {
+        "status": ["active", "suspended"],
+        "suspend_reason": [None, "chargebacks"],
+    }
+    (entry,) = await world.list_audit_entries(before["id"], "processor.activated")
+    assert entry["changes"] == {
+        "status": ["suspended", "active"],
+        "suspend_reason": ["chargebacks", None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "verb", "code"),
+    [(["suspend"], "suspend", "ALREADY_SUSPENDED"), ([], "activate", "NOT_SUSPENDED")],
+)
+async def test_a_move_that_is_not_there_is_refused(
+    client: httpx2.AsyncClient, world: Harness, first: list[str], verb: str, code: str
+) -> None:
+    url, admin = (
+        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
+        await world.create_admin(),
+    )
+    for move in first:
+        await client.post(f"{url}/{move}", json=SUSPEND_BODY, auth=admin)
+    answer = await client.post(f"{url}/{verb}", json=SUSPEND_BODY, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (409, code)
+
+
+async def test_a_reason_is_needed_to_suspend(client: httpx2.AsyncClient, world: Harness) -> None:
+    url = f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}"
+    answer = await client.post(f"{url}/suspend", json={}, auth=await world.create_admin())
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_of_many_at_once_one_suspends(client: httpx2.AsyncClient, world: Harness) -> None:
+    processor_id, admin = (
+        (await create_processor(world))["processor_id"],
+        await world.create_admin(),
+    )
+    answers = await asyncio.gather(
+        *(
+            client.post(f"{PROCESSORS_URL}/{processor_id}/suspend", json=SUSPEND_BODY, auth=admin)
+            for _ in range(10)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
+    assert len(await world.list_audit_entries(processor_id, "processor.suspended")) == 1
+
+
+async def test_who_asked_to_be_told_is_told_about_the_suspension(
+    client: httpx2.AsyncClient, world: Harness, services: Services
+) -> None:
+    await services.database.execute(
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
+           VALUES (1, 'https://example.com', '{processor.suspended}', '', now())"""
+    )
+    url, admin = (
+        f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
+        await world.create_admin(),
+    )
+    suspended = (await client.post(f"{url}/suspend", json=SUSPEND_BODY, auth=admin)).json()
+    await client.post(f"{url}/activate", auth=admin)
+    (event,) = await services.database.fetch("SELECT type, data FROM events")
+    assert tuple(event) == ("processor.suspended", suspended["processor"])

@@ -1,0 +1,139 @@
+"""A TCP address for a PostgreSQL that has only a socket: plain, or for TLS alone."""
+
+import asyncio
+import contextlib
+import datetime
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tapgate.store.url import parse_url
+
+_SSL_REQUEST_BYTES = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
+_NO_ENCRYPTION_ERROR = (
+    b"SFATAL\x00C28000\x00Mno pg_hba.conf entry for this host, no encryption\x00\x00"
+)
+_CHUNK_BYTES = 1 << 16
+
+#: Receives what the server answers; True cuts the connection instead of passing it on.
+ForwardHook = Callable[[bytes], Awaitable[bool]]
+
+
+@contextlib.asynccontextmanager
+async def run_proxy(
+    url: str, tls: ssl.SSLContext | None = None, hook: ForwardHook | None = None
+) -> AsyncIterator[int]:
+    """The port. With TLS, a client that does not ask for it is refused as PostgreSQL would."""
+    folder = parse_url(url).hosts[0][0]
+    loop, lines = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+
+        async def accept() -> None:
+            while True:
+                line, _ = await loop.sock_accept(listener)
+                task = asyncio.create_task(_serve(line, f"{folder}/.s.PGSQL.5432", tls, hook))
+                lines.add(task)
+                task.add_done_callback(lines.discard)
+
+        accepting = asyncio.create_task(accept())
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            for task in (accepting, *lines):
+                task.cancel()
+            await asyncio.gather(accepting, *lines, return_exceptions=True)
+
+
+async def _serve(
+    line: socket.socket, path: str, tls: ssl.SSLContext | None, hook: ForwardHook | None
+) -> None:
+    loop = asyncio.get_running_loop()
+    first = await loop.sock_recv(line, 8)
+    if first == _SSL_REQUEST_BYTES:
+        await loop.sock_sendall(line, b"S" if tls else b"N")
+        first = b""
+    elif tls is not None:
+        length = (len(_NO_ENCRYPTION_ERROR) + 4).to_bytes(4, "big")
+        await loop.sock_sendall(line, b"E" + length + _NO_ENCRYPTION_ERROR)
+        line.close()
+        return
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    with contextlib.suppress(OSError):
+        transport, _ = await loop.connect_accepted_socket(lambda: protocol, line, ssl=tls)
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        answers, server = await asyncio.open_unix_connection(path)
+        server.write(first)
+        try:
+            await asyncio.gather(_pump(reader, server), _pump(answers, writer, hook))
+        finally:
+            server.close()
+            writer.close()
+
+
+async def _pump(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, hook: ForwardHook | None = None
+) -> None:
+    while data := await source.read(_CHUNK_BYTES):
+        if hook is not None and await hook(data):
+            break
+        target.write(data)
+        await target.drain()
+    target.close()
+
+
+def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server's context for the name `localhost`, and the file of the authority that signed it."""
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = _build_certificate("authority", authority_key, "authority", authority_key)
+    certificate = _build_certificate("localhost", key, "authority", authority_key)
+    root, chain = folder / "root.pem", folder / "server.pem"
+    root.write_bytes(authority.public_bytes(serialization.Encoding.PEM))
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    chain.write_bytes(secret + certificate.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain)
+    return context, root
+
+
+def _build_certificate(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: str,
+    issuer_key: ec.EllipticCurvePrivateKey,
+) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    is_authority = name == issuer
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(_build_name(name))
+        .issuer_name(_build_name(issuer))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), False
+        )
+    )
+    if not is_authority:
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+        )
+    return builder.sign(issuer_key, hashes.SHA256())
+
+
+def _build_name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])

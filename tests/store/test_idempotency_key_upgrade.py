@@ -1,0 +1,88 @@
+"""A retry after the upgrade replays a request that the previous release stored under its key."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx2
+import pytest
+
+from harness import HmacAuth
+from store.test_schema_upgrade import (
+    _MIGRATION_NAMES,
+    _SECRET_KEY,
+    build_settings,
+    copy_migrations_up_to,
+    insert_sample_rows,
+    verify_books,
+)
+from tapgate import ids
+from tapgate.edge.request_context import RequestContext
+from tapgate.gateway import create_app, open_services
+from tapgate.ledger.commands import TransactionResult, encode_result
+from tapgate.ledger.rules import insert_defaults
+from tapgate.pos.payments import PosPaymentRequest
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from tapgate.transactions import submit
+from tapgate.vault import Vault
+
+PAY_URL = "/api/v1/pos/payment"
+PAYMENT_ID = 1004
+BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount": "200.00"}
+#: key id -> its secret; 731 is a terminal's key, 732 its predecessor that was deleted.
+SECRETS = {731: "current", 732: "deleted"}
+
+
+@pytest.fixture(params=SECRETS)
+async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Path) -> str:
+    """With a payment that was stored under one of the terminal's keys."""
+    before = [name for name in _MIGRATION_NAMES if name < "0028"]
+    for name in before:
+        await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
+        await insert_sample_rows(empty_url, name)
+    database, vault = await Database.connect(empty_url), Vault(_SECRET_KEY)
+    body = PosPaymentRequest(**BODY)
+    call = cast("RequestContext", SimpleNamespace(path=PAY_URL))
+    answer = TransactionResult(transaction_id=PAYMENT_ID, status="completed", amount=200_00,
+                    fee=3_00,
+                    payer_available=350_00)  # fmt: skip
+    async with database.transaction() as tx:
+        for key_id, secret in SECRETS.items():
+            sealed = vault.seal(secret.encode(), b"hmac_key %d" % key_id)
+            await tx.execute("UPDATE hmac_keys SET secret = $2 WHERE id = $1", key_id, sealed)
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        await tx.execute(
+            "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
+            PAYMENT_ID,
+            ids.encode(ids.KEY, request.param),
+            submit._calculate_fingerprint(call, body),
+            encode_result(answer),
+        )
+    await database.close()
+    await migrate(empty_url)
+    return empty_url
+
+
+async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) -> None:
+    async with open_services(build_settings(upgraded, tmp_path), upgraded) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+            made = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
+        keys = {731: SECRETS[731], made.id: made.secret}
+        transport = httpx2.ASGITransport(app=create_app(services))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            for key_id, secret in keys.items():
+                auth = HmacAuth(ids.encode(ids.KEY, key_id), secret)
+                replayed = await client.post(PAY_URL, json=BODY, auth=auth)
+                assert replayed.status_code == 200, replayed.text
+                assert replayed.headers["idempotent-replayed"] == "true"
+                receipt = replayed.json()
+                assert receipt["transaction_id"] == ids.encode(ids.TRANSACTION, PAYMENT_ID)
+                other = await client.post(PAY_URL, json=BODY | {"amount": "1.00"}, auth=auth)
+                assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+        scopes = await services.database.fetch(
+            "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
+        )
+        assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
+    assert (await verify_books(upgraded)).is_valid

@@ -1,0 +1,172 @@
+"""Backups of the first format come back; whatever was written into one is never executed."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from store.test_backup import fetch_rows, ignore_progress, is_empty
+from tapgate.store import StoreError, legacy_backup, restore
+from tapgate.store.legacy_backup import LegacyBackupReader
+from tapgate.store.migrate import migrate
+
+#: Made by Tapgate 1.0 with the secret key "the-secret-key-of-the-backup-fixture".
+LEGACY_BACKUP = Path(__file__).parent / "backups" / "unauthenticated.backup"
+#: Ends the quoted block of a script for `psql`, and runs a program.
+META_COMMAND = "x $check$\n\\! touch {}\n"
+
+
+async def restore_backup(url: str, path: Path) -> list[str]:
+    with path.open("rb") as file:
+        return await restore.restore_backup(
+            url, LegacyBackupReader(file, ignore_progress), ignore_progress
+        )
+
+
+def alter_manifest(path: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
+    """The fixture with another manifest and the checksum that goes with it."""
+    archive, manifest, _, _ = LEGACY_BACKUP.read_bytes().rsplit(b"\n", 3)
+    content = msgspec.json.decode(manifest)
+    alter(content)
+    data = archive + b"\n" + msgspec.json.encode(content) + b"\n"
+    digest = hashlib.sha256(data).hexdigest()
+    path.write_bytes(data + f"tapgate-backup sha256={digest}\n".encode())
+    return path
+
+
+async def test_it_comes_back(empty_url: str) -> None:
+    assert await restore_backup(empty_url, LEGACY_BACKUP) == []
+    balances = "SELECT balance FROM accounts WHERE kind = 'wallet' ORDER BY balance"
+    assert await fetch_rows(empty_url, balances) == [(1234,), (10000,)]
+    assert await fetch_rows(empty_url, "SELECT email FROM login_failures") == [("a\tb\\c\n\\.\nd",)]
+    assert await fetch_rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
+    assert await fetch_rows(empty_url, "SELECT last_value FROM audit_entries_sequence_seq") == [
+        (2,)
+    ]
+    await migrate(empty_url)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda content, evil: content["tables"].update({evil: 0}),
+        lambda content, evil: content.update(tables={evil: 0}),
+        lambda content, evil: content["migrations"].update({evil: "x"}),
+    ],
+)
+async def test_a_manifest_cannot_run_a_program(
+    alter: Callable[[dict[str, Any], str], object], empty_url: str, tmp_path: Path
+) -> None:
+    mark = tmp_path / "executed"
+    evil = META_COMMAND.format(mark)
+    path = alter_manifest(tmp_path / "backup", lambda content: alter(content, evil))
+    with pytest.raises(StoreError, match="its contents cannot be read"):
+        await restore_backup(empty_url, path)
+    assert not mark.exists()
+    assert await is_empty(empty_url)
+
+
+@pytest.mark.parametrize("value", ["figures", "currency", "secret_fingerprint"])
+async def test_text_of_a_manifest_is_only_compared(
+    value: str, empty_url: str, tmp_path: Path
+) -> None:
+    mark = tmp_path / "executed"
+    evil = META_COMMAND.format(mark)
+    lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
+    path = alter_manifest(tmp_path / "backup", lambda content: content.update({value: lie}))
+    with path.open("rb") as file, pytest.raises(StoreError) as refused:
+        source = LegacyBackupReader(file, ignore_progress)
+        restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
+        await restore.restore_backup(empty_url, source, ignore_progress)
+    assert "\n" not in str(refused.value)
+    assert not mark.exists()
+    assert await is_empty(empty_url)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let an archive become any script."""
+
+    def write(text: str) -> None:
+        (tmp_path / "script").write_text(text)
+        program = tmp_path / "pg_restore"
+        program.write_text(f"#!/bin/sh\nexec cat {tmp_path}/script\n")
+        program.chmod(0o700)
+        monkeypatch.setattr(legacy_backup, "PROGRAMS_DIR", tmp_path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("\\! touch {mark}\n", "rows: '0' came back"),
+        ("COPY public.accounts FROM PROGRAM 'touch {mark}';\n", "rows: '0' came back"),
+        ("CREATE TABLE public.made (x text);\n", "rows: '0' came back"),
+        ("COPY public.accounts (id) FROM stdin;\n\\.\n", "columns of accounts are not those"),
+        ("COPY public.accounts (id, nothing) FROM stdin;\n\\.\n", "columns of accounts are not"),
+        ("COPY public.login_failures (email, address, failed_at) FROM stdin;\n" * 2, "cannot be"),
+        (
+            "COPY public.login_failures (email, address, failed_at) FROM stdin;\n\\.\n" * 2,
+            "columns of login_failures are not",
+        ),
+        ("COPY public.login_failures (email, address, failed_at) FROM stdin;\na", "cannot be read"),
+        ("COPY pg_catalog.pg_authid (rolname) FROM stdin;\nx\n\\.\n", "rows: '0' came back"),
+        ("x" * 3_000_000, "cannot be read"),
+    ],
+)
+async def test_a_script_is_data(
+    text: str,
+    complaint: str,
+    script: Callable[[str], None],
+    empty_url: str,
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "executed"
+    script(text.format(mark=mark))
+    with pytest.raises(StoreError, match=complaint):
+        await restore_backup(empty_url, LEGACY_BACKUP)
+    assert not mark.exists()
+    assert await is_empty(empty_url)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 1000])
+async def test_rows_are_cut_anywhere(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
+    for data in (b"", b"a\n", b"a\\.\nb\n\\\\.\n", b"\n\n", b"\\\\.\n.\n"):
+        stream = asyncio.StreamReader()
+        stream.feed_data(data + b"\\.\n\nSELECT 1;\n")
+        stream.feed_eof()
+        lines = legacy_backup._ScriptReader(stream)
+        assert b"".join([piece async for piece in lines.iter_rows()]) == data
+        monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", max(size, 20))
+        assert [await lines.read_line() for _ in range(3)] == [b"", b"SELECT 1;", None]
+        monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        (lambda data: data[:-1], "not a backup of Tapgate, or its end is missing"),
+        (lambda data: data[: len(data) // 2], "not a backup of Tapgate, or its end is missing"),
+        (lambda data: data[:3000] + bytes([data[3000] ^ 1]) + data[3001:], "damaged: its checksum"),
+        (lambda data: data.replace(b'"postgres":', b'"postgrez":'), "damaged: its checksum"),
+    ],
+)
+def test_a_damaged_file_is_refused(
+    damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "backup"
+    path.write_bytes(damage(LEGACY_BACKUP.read_bytes()))
+    with path.open("rb") as file, pytest.raises(StoreError, match=complaint):
+        LegacyBackupReader(file, ignore_progress)
+
+
+def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
+    path = alter_manifest(tmp_path / "backup", lambda content: content.update(format=2))
+    with path.open("rb") as file, pytest.raises(StoreError, match="made by a newer Tapgate"):
+        LegacyBackupReader(file, ignore_progress)

@@ -1,0 +1,114 @@
+"""Each migration once, in order, whole; what does not fit is refused in one line."""
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from conftest import build_database_url
+from tapgate.store import StoreError
+from tapgate.store.migrate import Migration, find_pending, migrate
+
+_FILES = ("0001_first.sql", "0002_second.sql")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / _FILES[0]).write_text("CREATE TABLE first (n int); INSERT INTO first VALUES (1);")
+    (tmp_path / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second int;")
+    return tmp_path
+
+
+async def test_a_database_is_brought_up_to_date(empty_url: str) -> None:
+    applied = await migrate(empty_url)
+    assert applied[0] == "0001_ledger.sql"
+    assert applied == sorted(applied)
+    assert await migrate(empty_url) == []
+
+
+async def test_each_file_is_applied_once_by_one_of_many(empty_url: str, folder: Path) -> None:
+    results = await asyncio.gather(*(migrate(empty_url, folder) for _ in range(8)))
+    assert sorted(results, key=len) == [[]] * 7 + [list(_FILES)]
+    assert await fetch_rows(empty_url, "SELECT n, second FROM first") == [(1, None)]
+
+
+async def test_a_file_that_fails_leaves_nothing_behind(empty_url: str, folder: Path) -> None:
+    (folder / "0003_third.sql").write_text("CREATE TABLE third (); SELECT nonsense;")
+    with pytest.raises(StoreError, match=r"0003_third\.sql cannot be applied"):
+        await migrate(empty_url, folder)
+    assert await fetch_rows(empty_url, "SELECT to_regclass('third')") == [(None,)]
+    (folder / "0003_third.sql").write_text("CREATE TABLE third ();")
+    assert await migrate(empty_url, folder) == ["0003_third.sql"]
+
+
+async def test_a_statement_timeout_in_the_url_does_not_abort_a_migration(
+    empty_url: str, folder: Path
+) -> None:
+    (folder / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
+    separator = "&" if "?" in empty_url else "?"
+    url = f"{empty_url}{separator}options=-c%20statement_timeout%3D100"
+    assert (await migrate(url, folder))[-1] == "0003_third.sql"
+
+
+async def test_a_changed_file_is_refused(empty_url: str, folder: Path) -> None:
+    await migrate(empty_url, folder)
+    (folder / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")
+    with pytest.raises(StoreError, match=r"0002_second\.sql was changed after"):
+        await migrate(empty_url, folder)
+
+
+async def test_a_newer_database_is_refused(empty_url: str, folder: Path) -> None:
+    await migrate(empty_url, folder)
+    (folder / _FILES[1]).unlink()
+    with pytest.raises(StoreError, match=r"newer than this Tapgate: it has 0002_second\.sql"):
+        await migrate(empty_url, folder)
+
+
+async def test_a_role_that_may_not_create_tables_is_one_line(empty_url: str) -> None:
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("CREATE ROLE powerless LOGIN")
+    try:
+        with pytest.raises(StoreError, match="cannot be migrated: permission denied") as refused:
+            await migrate(empty_url.replace("//postgres@", "//powerless@"))
+        assert "\n" not in str(refused.value)
+    finally:
+        await connection.execute("DROP ROLE powerless")
+        await connection.close()
+
+
+def test_a_file_before_what_is_applied_is_refused() -> None:
+    first, late, second = (Migration(name, "SELECT 1") for name in ("0001", "0001b", "0002"))
+    applied = {first.name: first.sha256, second.name: second.sha256}
+    with pytest.raises(StoreError, match="0001b comes before 0002"):
+        find_pending([first, late, second], applied)
+    assert find_pending([first, late, second], {first.name: first.sha256}) == [late, second]
+
+
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
+async def test_a_database_that_is_not_there_is_one_line(url: str) -> None:
+    with pytest.raises(StoreError, match="the database cannot be reached") as refused:
+        await migrate(url)
+    assert "\n" not in str(refused.value)
+
+
+async def fetch_rows(url: str, sql: str) -> list[tuple[object, ...]]:
+    connection = await asyncpg.connect(url)
+    try:
+        return [tuple(row) for row in await connection.fetch(sql)]
+    finally:
+        await connection.close()
+
+
+async def test_database_with_another_encoding_is_refused(postgres: str) -> None:
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'"
+            " TEMPLATE template0"
+        )
+        with pytest.raises(StoreError, match="the database's encoding is LATIN1: create it with"):
+            await migrate(build_database_url("latin", postgres))
+        await connection.execute("DROP DATABASE latin")
+    finally:
+        await connection.close()

@@ -1,0 +1,312 @@
+"""A database of any earlier schema, with rows in all its tables, becomes that of a new one.
+
+`upgrade/` has for each migration the rows of the tables that it brought, as they were then.
+"""
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+import asyncpg
+import httpx2
+import pytest
+
+from conftest import build_database_url
+from harness import PIN, Harness
+from store.test_backup import dump_schema, fetch_rows, get_database_name
+from tapgate import ids
+from tapgate.audit import chain
+from tapgate.credentials.pins import PinVerifier
+from tapgate.gateway import create_app, open_services, require_same_installation
+from tapgate.ledger.pins import set_pin
+from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import Proof, verify
+from tapgate.settings import Settings, load_settings
+from tapgate.store import migrate as migrations
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from tapgate.vault import Vault
+
+_MIGRATIONS_DIR = migrations._MIGRATIONS_DIR
+_MIGRATION_NAMES = sorted(file.name for file in _MIGRATIONS_DIR.glob("*.sql"))
+_SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
+_SECRET_KEY = "a secret key of thirty-two characters"
+_sequence = itertools.count(1)
+#: The tables that a migration adds rows to.
+_TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
+_HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has its holder"
+
+#: Another process that brings a database up to date.
+_MIGRATE_SCRIPT = """
+import asyncio, sys
+from tapgate.store.migrate import migrate
+asyncio.run(migrate(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+async def first(empty_url: str, tmp_path: Path) -> str:
+    """The first migration and nothing else, with rows in all its tables."""
+    await migrate(empty_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
+    await insert_sample_rows(empty_url, _MIGRATION_NAMES[0])
+    return empty_url
+
+
+def copy_migrations_up_to(name: str, folder: Path) -> Path:
+    """A folder with the migrations up to this one."""
+    found = folder / f"up_to_{name}"
+    found.mkdir()
+    for one in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
+        (found / one).write_text((_MIGRATIONS_DIR / one).read_text())
+    return found
+
+
+async def insert_sample_rows(url: str, name: str) -> None:
+    """The rows of what this migration brought."""
+    number, key = name[:4], Vault(_SECRET_KEY)
+    file = _SAMPLE_ROWS_DIR / f"{number}.sql"
+    database = await Database.connect(url)
+    try:
+        async with database.transaction() as tx:
+            if file.exists():
+                await tx.execute(file.read_text())
+            if number == "0001":
+                await tx.execute(
+                    "INSERT INTO installation VALUES ('secret_fingerprint', $1)", key.key_id
+                )
+                for holder in (201, 202, 301):
+                    await set_pin(tx, holder, PinVerifier(key).hash(PIN))
+        if number == "0004":
+            assert await chain.Sealer(database).seal_pending() == 2
+    finally:
+        await database.close()
+
+
+async def list_columns(url: str) -> dict[str, str]:
+    """table -> its columns"""
+    found = await fetch_rows(
+        url,
+        """SELECT format('%I.%I', table_schema, table_name),
+                  string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position)
+           FROM information_schema.columns WHERE table_schema IN ('public', 'messenger')
+             AND table_name <> 'schema_migrations' GROUP BY 1""",
+    )
+    return {str(table): str(names) for table, names in found}
+
+
+async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
+    """All rows of these columns, in an order that does not depend on where they lie."""
+    connection = await asyncpg.connect(url)
+    try:
+        return {
+            table: sorted(
+                str(tuple(row)) for row in await connection.fetch(f"SELECT {names} FROM {table}")
+            )
+            for table, names in columns.items()
+        }
+    finally:
+        await connection.close()
+
+
+async def require_rows_kept(
+    url: str, columns: dict[str, str], before: dict[str, list[str]]
+) -> None:
+    """Require all rows to be there."""
+    for table, found in (await dump_rows(url, columns)).items():
+        if table in _TABLES_GAINING_ROWS:
+            assert set(before[table]) <= set(found)
+        else:
+            assert found == before[table]
+
+
+async def copy_database(postgres: str, original: str) -> str:
+    """Not dropped: that takes longer than all the rest, and the server is thrown away."""
+    copy = f"upgrading_{next(_sequence)}"
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(
+            f"CREATE DATABASE {copy} TEMPLATE {get_database_name(original)} STRATEGY FILE_COPY"
+        )
+    finally:
+        await connection.close()
+    return build_database_url(copy, postgres)
+
+
+async def verify_books(url: str) -> Proof:
+    database = await Database.connect(url)
+    try:
+        async with database.connection() as connection:
+            proof = await verify(connection)
+        if await database.fetchval("SELECT EXISTS (SELECT FROM audit_entries)"):
+            audit = await chain.verify(database)
+            assert (audit.valid, audit.entries >= 2) == (True, True)
+        return proof
+    finally:
+        await database.close()
+
+
+async def test_from_every_migration(
+    empty_url: str, postgres: str, database_url: str, tmp_path: Path
+) -> None:
+    """Rows are put into each table when it is new, and are there in every later migration."""
+    new = dump_schema(database_url)
+    for name in _MIGRATION_NAMES:
+        assert await migrate(empty_url, copy_migrations_up_to(name, tmp_path)) == [name]
+        await insert_sample_rows(empty_url, name)
+        url = await copy_database(postgres, empty_url)
+        columns = await list_columns(url)
+        before = await dump_rows(url, columns)
+        assert all(before.values()), "a migration would find a table without rows"
+        assert await migrate(url) == _MIGRATION_NAMES[_MIGRATION_NAMES.index(name) + 1 :]
+        await require_rows_kept(url, columns, before)
+        if "public.commission_rules" not in before:
+            assert await get_commission_rates(url) == [(1, 1100), (2, 1500), (3, 2000)]
+        broken = [finding.claim for finding in (await verify_books(url)).findings if finding.broken]
+        if name == _MIGRATION_NAMES[0]:
+            # There were no tables for holders yet.
+            assert broken == [_HOLDERS_CLAIM]
+            await insert_sample_rows(url, _MIGRATION_NAMES[1])
+        else:
+            assert broken == []
+        if name in (_MIGRATION_NAMES[0], _MIGRATION_NAMES[-1]):
+            assert dump_schema(url) == new
+            await pay_from_migrated_balance(url, tmp_path)
+            assert (await verify_books(url)).is_valid
+
+
+async def get_commission_rates(url: str) -> list[tuple[int, int]]:
+    """The rates of cash-in by tier; all minimums are the default."""
+    found = await fetch_rows(
+        url,
+        """SELECT tier, rate, minimum_amount FROM commission_rules
+           WHERE type = 'agent_cashin' ORDER BY tier""",
+    )
+    assert {row[2] for row in found} == {1000}
+    return [(row[0], row[1]) for row in found]
+
+
+async def test_existing_installation_gets_the_new_compliance_rules_once(
+    empty_url: str, tmp_path: Path
+) -> None:
+    for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index("0031_rule_subjects.sql")]:
+        await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
+        await insert_sample_rows(empty_url, name)
+    await migrate(empty_url)
+    found = """SELECT name, type, subject, transaction_types, threshold, window_seconds, action,
+                      severity, status
+               FROM compliance_rules WHERE id > 2000 ORDER BY id"""
+    expected = [
+        ("Large cash-in or top-up", "AMOUNT_THRESHOLD", "payee", ["agent_cashin", "partner_fund"],
+         200_000_00, None, "alert", "MEDIUM", "active"),
+        ("Busy agent", "TRANSACTION_COUNT", "agent", ["agent_cashin", "agent_cashout"],
+         200, 86_400, "alert", "MEDIUM", "active"),
+        ("Wrong PINs", "PIN_FAILURES", "payer",
+         ["transfer_p2p", "transfer", "pos_payment", "online_payment"],
+         5, 86_400, "alert", "MEDIUM", "inactive"),
+    ]  # fmt: skip
+    assert [tuple(row) for row in await fetch_rows(empty_url, found)] == expected
+    database = await Database.connect(empty_url)
+    try:
+        async with database.transaction() as tx:
+            await insert_defaults(tx, "SLE", ids.IdGenerator(1))
+    finally:
+        await database.close()
+    assert [tuple(row) for row in await fetch_rows(empty_url, found)] == expected
+
+
+async def pay_from_migrated_balance(url: str, folder: Path) -> None:
+    async with open_services(build_settings(url, folder), url) as services:
+        await require_same_installation(services)
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+        transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            world = Harness(services, client)
+            paid = await client.post(
+                "/api/v1/wallet/transfer-p2p",
+                json={
+                    "request_id": "after",
+                    "sender_id": ids.encode(ids.SUBSCRIBER, 201),
+                    "recipient_card_serial": "CARD-2",
+                    "amount": "350.00",
+                    "pin": PIN,
+                },
+                auth=await world.create_api_key("payments:write"),
+            )
+    assert paid.status_code == 200, paid.text
+    assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the rest is under review
+
+
+def build_settings(url: str, folder: Path) -> Settings:
+    return load_settings(
+        {
+            "TAPGATE_DATA_DIR": str(folder),
+            "TAPGATE_DATABASE_URL": url,
+            "TAPGATE_SECRET_KEY": _SECRET_KEY,
+        }
+    )
+
+
+async def test_statement_links_of_restricted_subscribers_end(
+    empty_url: str, tmp_path: Path
+) -> None:
+    name = "0027_ended_statement_links.sql"
+    for earlier in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name)]:
+        await migrate(empty_url, copy_migrations_up_to(earlier, tmp_path))
+        await insert_sample_rows(empty_url, earlier)
+    database = await Database.connect(empty_url)
+    try:
+        await database.execute(
+            """INSERT INTO statements
+               SELECT 1402, 'other', holder, from_date, to_date, format, file, created_at,
+                      expires_at
+               FROM statements, (SELECT id AS holder FROM subscribers WHERE restricted) AS other"""
+        )
+    finally:
+        await database.close()
+    await migrate(empty_url)
+    assert await fetch_rows(empty_url, "SELECT id FROM statements") == [(1401,)]
+
+
+async def test_no_two_indexes_are_the_same(database_url: str) -> None:
+    duplicates = """
+        SELECT indrelid::regclass::text, array_agg(indexrelid::regclass::text)
+        FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE relnamespace::regnamespace::text IN ('public', 'messenger')
+        GROUP BY indrelid, indkey::text, indclass::text, indoption::text, relam,
+                 pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid)
+        HAVING count(*) > 1"""
+    assert await fetch_rows(database_url, duplicates) == []
+
+
+async def test_by_many_at_once(first: str, database_url: str) -> None:
+    results = await asyncio.gather(*(migrate(first) for _ in range(6)))
+    assert sorted(results, key=len) == [[]] * 5 + [_MIGRATION_NAMES[1:]]
+    assert dump_schema(first) == dump_schema(database_url)
+
+
+async def test_killed_in_the_middle_and_done_again(first: str, database_url: str) -> None:
+    columns = await list_columns(first)
+    before = await dump_rows(first, columns)
+    waiting = """SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+                 WHERE datname = current_database() AND NOT granted AND mode = 'ShareLock'"""
+    holder = await asyncpg.connect(first)
+    async with holder.transaction():
+        # Nobody can make an index on it.
+        await holder.execute("LOCK TABLE transactions IN ROW EXCLUSIVE MODE")
+        migrator = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _MIGRATE_SCRIPT, first
+        )
+        while not await fetch_rows(first, waiting):
+            assert migrator.returncode is None
+            await asyncio.sleep(0.01)
+        migrator.kill()
+        await migrator.wait()
+        applied = [row[0] for row in await fetch_rows(first, "SELECT name FROM schema_migrations")]
+        assert 1 < len(applied) < len(_MIGRATION_NAMES)
+        again = asyncio.create_task(migrate(first))
+    await holder.close()
+    assert await again == [name for name in _MIGRATION_NAMES if name not in applied]
+    await require_rows_kept(first, columns, before)
+    assert dump_schema(first) == dump_schema(database_url)

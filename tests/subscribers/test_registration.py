@@ -1,0 +1,277 @@
+"""Registering a subscriber, and what its record looks like."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import PIN, Harness
+from tapgate import ids
+from tapgate.edge.services import Services
+
+URL = "/api/v1/subscribers"
+
+RECORD_FIELDS = [
+    "id",
+    "phone_number",
+    "first_name",
+    "last_name",
+    "email",
+    "date_of_birth",
+    "address",
+    "id_type",
+    "id_number",
+    "category",
+    "kyc_level",
+    "kyc_status",
+    "restricted",
+    "status",
+    "status_reason",
+    "account_id",
+    "balance",
+    "currency",
+    "cards_count",
+    "max_child_cards",
+    "pin_locked_until",
+    "created_at",
+    "updated_at",
+]
+
+
+def build_registration(world: Harness, **fields: Any) -> dict[str, Any]:
+    return {
+        "phone_number": world.new_phone_number(),
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "pin": PIN,
+        **fields,
+    }
+
+
+async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
+    body = build_registration(
+        world,
+        email="Aminata@Example.com",
+        date_of_birth="1990-01-31",
+        address="12 Siaka Stevens Street, Freetown",
+        id_type="NATIONAL_ID",
+        id_number="SL-123456",
+        category="vip",
+    )
+    answer = await client.post(URL, json=body, auth=await world.create_api_key("subscribers:write"))
+    assert answer.status_code == 201
+    receipt = answer.json()
+    assert list(receipt) == ["success", "message", "subscriber_id", "subscriber"]
+    record = receipt["subscriber"]
+    assert list(record) == RECORD_FIELDS
+    assert receipt["success"] is True
+    assert receipt["subscriber_id"] == record["id"]
+    assert record["id"].startswith("sub_")
+    assert record["account_id"].startswith("acc_")
+    assert record | {"id": "", "account_id": "", "created_at": "", "updated_at": ""} == {
+        "id": "",
+        "phone_number": body["phone_number"],
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "email": "aminata@example.com",
+        "date_of_birth": "1990-01-31",
+        "address": "12 Siaka Stevens Street, Freetown",
+        "id_type": "NATIONAL_ID",
+        "id_number": "SL-123456",
+        "category": "vip",
+        "kyc_level": 1,
+        "kyc_status": "NONE",
+        "restricted": False,
+        "status": "ACTIVE",
+        "status_reason": None,
+        "account_id": "",
+        "balance": "0.00",
+        "currency": "SLE",
+        "cards_count": 0,
+        "max_child_cards": 10,
+        "pin_locked_until": None,
+        "created_at": "",
+        "updated_at": "",
+    }
+
+
+async def test_what_is_registered_is_what_is_read(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    record = await world.create_subscriber(balance="1234.50")
+    answer = await client.get(f"{URL}/{record['id']}", auth=await world.create_admin("F"))
+    assert answer.status_code == 200
+    assert answer.json() == record
+    assert record["balance"] == "1234.50"
+
+
+async def test_a_wallet_is_opened_in_the_holders_name(world: Harness, services: Services) -> None:
+    record = await world.create_subscriber(first_name="Fatu", last_name="Sesay")
+    row = await services.database.fetchrow(
+        "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
+    )
+    assert row is not None
+    assert dict(row) == {"kind": "wallet", "holder_name": "Fatu Sesay", "kyc_level": 1}
+    assert await world.list_audit_entries(record["id"], "subscriber.created") == [
+        {
+            "actor": {"type": "service", "id": "messenger", "name": "messenger"},
+            "result": "success",
+            "reason": None,
+            "changes": {"status": [None, "ACTIVE"]},
+        }
+    ]
+
+
+async def test_each_category_has_its_number_of_child_cards(world: Harness) -> None:
+    for category, most in (("standard", 4), ("vip", 10), ("corporate", None)):
+        record = await world.create_subscriber(category=category)
+        assert record["max_child_cards"] == most
+
+
+async def test_a_phone_number_is_kept_as_e164(world: Harness) -> None:
+    record = await world.create_subscriber(phone_number="+232 (76) 555-001")
+    assert record["phone_number"] == "+23276555001"
+
+
+async def test_any_number_within_e164_is_taken(world: Harness) -> None:
+    for phone in ("+232761234567", "+2327612345", "+123456789012345", "+1234567890"):
+        assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
+
+
+async def test_a_phone_number_is_registered_once(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    record = await world.create_subscriber()
+    written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
+    answer = await client.post(
+        URL,
+        json=build_registration(world, phone_number=written_otherwise),
+        auth=world.get_service_auth(),
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_PHONE")
+
+
+async def test_an_identity_document_is_registered_once(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    await world.create_subscriber(id_type="PASSPORT", id_number="P1")
+    body = build_registration(world, id_type="NATIONAL_ID", id_number="P1")
+    answer = await client.post(URL, json=body, auth=world.get_service_auth())
+    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
+
+
+async def test_a_refused_registration_leaves_nothing_behind(
+    client: httpx2.AsyncClient, world: Harness, services: Services
+) -> None:
+    record = await world.create_subscriber()
+    body = build_registration(world, phone_number=record["phone_number"])
+    await client.post(URL, json=body, auth=world.get_service_auth())
+    wallets = await services.database.fetchval(
+        "SELECT count(*) FROM accounts WHERE kind = 'wallet'"
+    )
+    assert wallets == 1
+
+
+async def test_a_missing_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+    for field in ("phone_number", "first_name", "last_name", "pin"):
+        body = build_registration(world)
+        del body[field]
+        answer = await client.post(URL, json=body, auth=world.get_service_auth())
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(answer.json()["details"]["fields"]) == [field]
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("phone_number", ["076123456", "+999999999999999", "+232", "+23276123456x"]),
+        ("first_name", ["", "   ", "Ami\0nata", "A" * 10_000]),
+        ("pin", ["12345", "12a4", "١٢٣٤", "4" * 10_000]),
+        ("email", ["nobody", "a@b", "a b@example.com", "a@example.com\0"]),
+        (
+            "date_of_birth",
+            ["1990-02-30", "31.01.1990", "1899-12-31", "2999-01-01", "19900131", "1990-01-31\0"],
+        ),
+        ("address", ["A" * 256]),
+        ("id_type", ["LIBRARY_CARD", "passport"]),
+        ("category", ["gold", ""]),
+    ],
+)
+async def test_an_unacceptable_value_is_named_and_not_repeated(
+    client: httpx2.AsyncClient, world: Harness, field: str, values: list[str]
+) -> None:
+    for value in values:
+        body = build_registration(world, **{field: value})
+        answer = await client.post(URL, json=body, auth=world.get_service_auth())
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), value
+        sentence = answer.json()["details"]["fields"].pop(field)
+        assert not value.strip() or value not in sentence
+        assert answer.json()["message"] == f"{field} {sentence}"
+
+
+async def test_every_unacceptable_value_is_named(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    body = build_registration(world, pin="1", email="nobody", category="gold")
+    answer = await client.post(URL, json=body, auth=world.get_service_auth())
+    assert set(answer.json()["details"]["fields"]) == {"pin", "email", "category"}
+
+
+async def test_a_lone_surrogate_is_an_unacceptable_value(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    body = b'{"phone_number":"+23276000009","first_name":"\\ud800","last_name":"K","pin":"4071"}'
+    answer = await client.post(URL, content=body, auth=world.get_service_auth())
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["first_name"]
+
+
+async def test_a_number_is_not_a_string(client: httpx2.AsyncClient, world: Harness) -> None:
+    for field in ("phone_number", "pin", "email", "id_number", "category"):
+        body = build_registration(world, **{field: 4071})
+        answer = await client.post(URL, json=body, auth=world.get_service_auth())
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(answer.json()["details"]["fields"]) == [field]
+        assert "4071" not in answer.text
+
+
+async def test_null_is_as_absent(client: httpx2.AsyncClient, world: Harness) -> None:
+    body = build_registration(world, email=None, category=None)
+    answer = await client.post(URL, json=body, auth=world.get_service_auth())
+    assert answer.status_code == 201
+    assert answer.json()["subscriber"]["category"] == "standard"
+
+
+async def test_weak_pins_are_refused_where_the_platform_says_so(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    body = build_registration(world, pin="1234")
+    answer = await client.post(URL, json=body, auth=world.get_service_auth())
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["pin"]
+    body["pin"] = PIN
+    answer = await client.post(URL, json=body, auth=world.get_service_auth())
+    assert answer.status_code == 201
+
+
+async def test_what_others_see_of_a_name_never_shows_the_last_name(world: Harness) -> None:
+    for first, last, seen in (
+        ("Aminata", " Kamara ", "Aminata K."),
+        ("Mary Ann", "Koroma Kamara", "Mary Ann K."),
+    ):
+        record = await world.create_subscriber(first_name=first, last_name=last)
+        assert record["last_name"] == last.strip()
+        assert await get_public_name(world, record) == seen
+    answer = await world.client.put(
+        f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await world.create_admin()
+    )
+    assert answer.status_code == 200
+    assert await get_public_name(world, record) == "Mary Ann S."
+
+
+async def get_public_name(world: Harness, record: dict[str, Any]) -> str:
+    account_id = ids.decode(ids.ACCOUNT, record["account_id"])
+    found: str = await world.services.database.fetchval(
+        "SELECT public_name FROM accounts WHERE id = $1", account_id
+    )
+    return found

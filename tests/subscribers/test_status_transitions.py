@@ -1,0 +1,217 @@
+"""Blocking, unblocking and closing: every move from every state."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from harness import PIN, Harness
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, apply_transition
+
+URL = "/api/v1/subscribers"
+UNKNOWN_IDS = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0000000000001", "é")
+
+
+async def change_status(
+    world: Harness, record: dict[str, Any], verb: str, **body: Any
+) -> httpx2.Response:
+    return await world.client.post(
+        f"{URL}/{record['id']}/{verb}",
+        json={"reason": "customer asked", **body},
+        auth=await world.create_admin(),
+    )
+
+
+async def create_subscriber_in_status(world: Harness, status: str) -> dict[str, Any]:
+    record = await world.create_subscriber()
+    if status != "ACTIVE":
+        answer = await change_status(world, record, {"BLOCKED": "block", "CLOSED": "close"}[status])
+        assert answer.status_code == 200
+    return record
+
+
+@pytest.mark.parametrize(
+    ("status", "verb", "result"),
+    [
+        ("ACTIVE", "block", "BLOCKED"),
+        ("ACTIVE", "unblock", "NOT_BLOCKED"),
+        ("ACTIVE", "close", "CLOSED"),
+        ("BLOCKED", "block", "ALREADY_BLOCKED"),
+        ("BLOCKED", "unblock", "ACTIVE"),
+        ("BLOCKED", "close", "CLOSED"),
+        ("CLOSED", "block", "NOT_CLOSABLE"),
+        ("CLOSED", "unblock", "NOT_CLOSABLE"),
+        ("CLOSED", "close", "NOT_CLOSABLE"),
+    ],
+)
+async def test_every_move_from_every_state(
+    world: Harness, status: str, verb: str, result: str
+) -> None:
+    record = await create_subscriber_in_status(world, status)
+    answer = await change_status(world, record, verb)
+    if answer.status_code == 200:
+        assert list(answer.json()) == ["success", "message", "subscriber"]
+        assert answer.json()["subscriber"]["status"] == result
+        assert answer.json()["subscriber"]["status_reason"] == "customer asked"
+    else:
+        assert (answer.status_code, answer.json()["code"]) == (409, result)
+
+
+def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
+    ways = {(move.event, *way) for move in (BLOCK, UNBLOCK, CLOSE) for way in move.allowed.items()}
+    assert ways == {
+        ("blocked", "active", "blocked"),
+        ("unblocked", "blocked", "active"),
+        ("closed", "active", "closed"),
+        ("closed", "blocked", "closed"),
+    }
+
+
+async def test_a_move_is_in_the_audit_log_with_both_states(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    record = await world.create_subscriber()
+    admin = await world.create_admin("C")
+    url = f"{URL}/{record['id']}"
+    await client.post(f"{url}/block", json={"reason": "stolen phone"}, auth=admin)
+    await client.post(f"{url}/unblock", auth=admin)
+    (blocked,) = await world.list_audit_entries(record["id"], "subscriber.blocked")
+    assert blocked["actor"] == {
+        "type": "admin",
+        "id": admin.id,
+        "name": "Ada",
+        "role": "compliance_user",
+    }
+    assert blocked["reason"] == "stolen phone"
+    assert blocked["changes"] == {
+        "status": ["ACTIVE", "BLOCKED"],
+        "status_reason": [None, "stolen phone"],
+    }
+    (unblocked,) = await world.list_audit_entries(record["id"], "subscriber.unblocked")
+    assert unblocked["reason"] is None
+    assert unblocked["changes"] == {
+        "status": ["BLOCKED", "ACTIVE"],
+        "status_reason": ["stolen phone", None],
+    }
+
+
+async def test_the_state_is_the_accounts(world: Harness, services: Services) -> None:
+    record = await world.create_subscriber()
+    await change_status(world, record, "block", reason="stolen phone")
+    row = await services.database.fetchrow(
+        "SELECT status, status_reason FROM accounts WHERE kind = 'wallet'"
+    )
+    assert row is not None
+    assert tuple(row) == ("blocked", "stolen phone")
+
+
+async def test_a_wallet_with_money_is_not_closed(world: Harness) -> None:
+    record = await world.create_subscriber(balance="0.01")
+    answer = await change_status(world, record, "close")
+    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
+
+
+def test_nor_is_one_in_which_something_is_held() -> None:
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    subscriber = Subscriber(
+        id=1,
+        account_id=2,
+        phone_number="+23276000001",
+        first_name="Aminata",
+        last_name="Kamara",
+        currency="SLE",
+        created_at=now,
+        updated_at=now,
+        held=1,
+    )
+    with pytest.raises(ApiError) as refusal:
+        apply_transition(subscriber, CLOSE, "customer asked")
+    assert refusal.value.code == Code.NOT_CLOSABLE
+
+
+async def test_of_many_blocks_at_once_one_blocks(world: Harness) -> None:
+    record = await world.create_subscriber()
+    answers = await asyncio.gather(*(change_status(world, record, "block") for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    assert len(await world.list_audit_entries(record["id"], "subscriber.blocked")) == 1
+
+
+async def test_money_does_not_arrive_in_a_wallet_that_is_being_closed(world: Harness) -> None:
+    for _ in range(5):
+        record = await world.create_subscriber()
+        await asyncio.gather(
+            change_status(world, record, "close"),
+            world.deposit(record["id"], "5"),
+            return_exceptions=True,
+        )
+        answer = await world.client.get(f"{URL}/{record['id']}", auth=world.get_service_auth())
+        after = (answer.json()["status"], answer.json()["balance"])
+        assert after in (("CLOSED", "0.00"), ("ACTIVE", "5.00"))
+
+
+async def test_a_reason_is_required(client: httpx2.AsyncClient, world: Harness) -> None:
+    record = await world.create_subscriber()
+    admin = await world.create_admin()
+    bodies: list[tuple[dict[str, Any], int]] = [
+        ({}, 400),
+        ({"reason": None}, 400),
+        ({"reason": 7}, 400),
+        ({"reason": ""}, 422),
+        ({"reason": "r" * 501}, 422),
+        ({"reason": "a\0b"}, 422),
+    ]
+    for verb in ("block", "close"):
+        for body, status in bodies:
+            url = f"{URL}/{record['id']}/{verb}"
+            answer = await client.post(url, json=body, auth=admin)
+            assert answer.status_code == status, body
+            assert list(answer.json()["details"]["fields"]) == ["reason"]
+
+
+async def test_nothing_of_a_closed_subscriber_can_be_changed(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    record = await create_subscriber_in_status(world, "CLOSED")
+    admin = await world.create_admin()
+    requests: list[tuple[str, str, Any]] = [
+        ("PUT", "", {"first_name": "Eve"}),
+        ("PUT", "", {}),
+        ("POST", "/verify-pin", {"pin": PIN}),
+        ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
+        ("POST", "/reset-pin", None),
+        ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
+    ]
+    for method, path, body in requests:
+        answer = await client.request(method, f"{URL}/{record['id']}{path}", json=body, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE"), path
+    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert answer.json()["status"] == "CLOSED"
+
+
+async def test_whoever_does_not_exist_is_not_found(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    admin = await world.create_admin()
+    requests: list[tuple[str, str, Any]] = [
+        ("GET", "", None),
+        ("PUT", "", {"first_name": "Eve"}),
+        ("POST", "/block", {"reason": "r"}),
+        ("POST", "/unblock", None),
+        ("POST", "/close", {"reason": "r"}),
+        ("POST", "/verify-pin", {"pin": PIN}),
+        ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
+        ("POST", "/reset-pin", None),
+        ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
+        ("POST", "/restricted-access", None),
+        ("POST", "/restricted-access/verify", {"otp": "123456"}),
+    ]
+    for method, path, body in requests:
+        for unknown in UNKNOWN_IDS:
+            url = f"{URL}/{unknown}{path}"
+            answer = await client.request(method, url, json=body, auth=admin)
+            assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND"), url

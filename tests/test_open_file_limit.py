@@ -1,0 +1,27 @@
+"""A process may open as many files as it can be allowed."""
+
+import subprocess
+import sys
+
+_SCRIPT = """
+import resource
+from tapgate.service import worker
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
+
+async def main():
+    print(*resource.getrlimit(resource.RLIMIT_NOFILE))
+
+worker.run(main)
+"""
+
+
+def test_a_worker_raises_the_soft_limit_to_the_hard_one() -> None:
+    for hard in (64, 512):
+        done = subprocess.run(
+            [sys.executable, "-c", _SCRIPT.format(hard=hard)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [str(hard)] * 2

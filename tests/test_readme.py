@@ -1,0 +1,63 @@
+"""What README and docs say is true: the tour is run as printed, links lead somewhere."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from gateway.processes import TAPGATE_EXECUTABLE, run_gateway_and_messenger
+from tapgate.cli.manual.markdown import AnchorRegistry
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!http)([^)#]*)#?([^)]*)\)")
+PLAIN_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> None:
+    tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
+    async with run_gateway_and_messenger(folder, database_url) as (address, messenger):
+        here = tour.replace("http://127.0.0.1:8000", address)
+        here = here.replace(".venv/bin/tapgate", str(TAPGATE_EXECUTABLE))
+        process = await asyncio.create_subprocess_exec(
+            "bash",
+            "-eu",
+            "-c",
+            here.replace("curl -s", "curl -sS -w '\n%{http_code}\n'"),
+            env=os.environ
+            | {
+                "TAPGATE_DATA_DIR": str(folder / "gateway"),
+                "TAPGATE_DATABASE_URL": database_url,
+                "TAPGATE_MESSENGER_URL": messenger,
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, complaint = await process.communicate()
+    said = output.decode()
+    assert (process.returncode, complaint.decode()) == (0, ""), said
+    statuses = re.findall(r"^(\d{3})$", said, re.MULTILINE)
+    # health, record, wrong PIN, changed PIN, limits, bad registration, service, one-time code
+    assert statuses == ["200", "200", "400", "200", "200", "422", "200", "200"], said
+    assert re.search(r"one_time_code: \d{6}$", said, re.MULTILINE)
+    assert "0.00 SLE" in said
+    assert "BROKEN" not in said
+
+
+def list_anchors(document: Path) -> set[str]:
+    page, prose = AnchorRegistry(), FENCED.sub("", document.read_text())
+    return {page.add(PLAIN_LINK.sub(r"\1", heading)) for heading in HEADING.findall(prose)}
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    written = (ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md"))
+    for document in written:
+        for target, anchor in LINK.findall(document.read_text()):
+            there = document.parent / target if target else document
+            assert there.exists(), (document.name, target)
+            if anchor:
+                assert anchor in list_anchors(there), (
+                    f"{document.name}: {target}#{anchor} is no heading"
+                )

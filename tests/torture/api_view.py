@@ -1,0 +1,109 @@
+"""What the gateway itself says of balances and transactions, over HTTP."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tapgate import ids
+from torture import plan
+from torture.client_connection import ClientConnection, ConnectFailedError, NoResponseError
+from torture.client_ledger import (
+    ClientLedger,
+    OperationState,
+    commission_account,
+    parse_minor_units,
+)
+from torture.expected_records import build_expected_record, describe_differences
+from torture.findings import Findings
+from torture.participants import Participants
+
+_READ_TIMEOUT_SECONDS: Final = 30.0
+_AMOUNT_FIELDS: Final = ("amount", "fee_amount", "refunded_amount")
+
+
+class ApiView:
+    def __init__(self, port: int, town: Participants) -> None:
+        self._participants = town
+        self._connection = ClientConnection(port)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    async def reconcile(
+        self,
+        standings: Sequence[OperationState],
+        since: int,
+        book: ClientLedger,
+        findings: Findings,
+    ) -> None:
+        """What was asked for since a transaction, and what everybody has."""
+        records: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for record in await self._list_transactions(since):
+            records[record["request_id"] or record["id"]].append(record)
+        for standing in standings:
+            told = standing.acknowledgment
+            if told is None:
+                continue
+            name = standing.operation.idempotency_key
+            there = records.pop(name, None) or records.pop(told.transaction_id, [])
+            if len(there) != told.is_recorded:
+                kind = "lost" if told.is_recorded and not there else "doubled"
+                what = f"acknowledged {told}, the interface lists it {len(there)} times"
+                findings.add(kind, name, what)
+            for record in there[: told.is_recorded]:
+                wrong = describe_differences(build_expected_record(book, standing), record)
+                if wrong:
+                    what = f"acknowledged {told}, over the interface {wrong}"
+                    findings.add("wrong figures", name, what)
+        for name in records:
+            findings.add("unasked", name, "the interface lists it, and nobody asked for it")
+        await self._reconcile_balances(book, findings)
+
+    async def _reconcile_balances(self, book: ClientLedger, findings: Findings) -> None:
+        for name, public_id in self._participants.ids.items():
+            there = await self._get(f"/api/v1/balance/{public_id}")
+            _compare_balance(findings, book, name, there["balance"])
+            if parse_minor_units(there["held"]):
+                findings.add("balance", name, f"{there['held']} are held, for nothing")
+        for name in plan.AGENTS:
+            there = await self._get(f"/api/v1/agents/{self._participants.ids[name]}/balance")
+            _compare_balance(findings, book, name, there["float_balance"])
+            _compare_balance(findings, book, commission_account(name), there["commission_balance"])
+
+    async def _list_transactions(self, since: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            page = await self._get(f"/api/v1/transactions?limit=100{cursor}")
+            for record in page["data"]:
+                if (ids.decode(ids.TRANSACTION, record["id"]) or 0) <= since:
+                    return found
+                found.append(
+                    record | {name: parse_minor_units(record[name]) for name in _AMOUNT_FIELDS}
+                )
+            if not page["has_more"]:
+                return found
+            cursor = f"&cursor={page['next_cursor']}"
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        deadline = time.monotonic() + _READ_TIMEOUT_SECONDS
+        while True:
+            try:
+                answer = await self._connection.send(self._participants.build_read_request(path))
+            except (ConnectFailedError, NoResponseError):
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                if answer.status == 200:
+                    return answer.body
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{path}: {answer.status} {answer.body}")
+            await asyncio.sleep(0.05)
+
+
+def _compare_balance(findings: Findings, book: ClientLedger, name: str, shown: str) -> None:
+    if parse_minor_units(shown) != book.balances[name]:
+        what = f"has {shown} over the interface, the clients say {book.balances[name]}"
+        findings.add("balance", name, what)

@@ -1,0 +1,105 @@
+"""A short run for the tests of the judge: two rounds under fire, and what is known afterwards."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import msgspec
+
+from tapgate.store.database import Database
+from torture.api_view import ApiView
+from torture.client_ledger import ClientLedger, OperationState
+from torture.findings import Findings
+from torture.plan import Fault, build_round
+from torture.reconciler import Reconciler
+from torture.run import TortureRun
+
+_SEED = 7
+_OPERATION_COUNT = 90
+
+
+async def run_two_rounds(run: TortureRun) -> None:
+    """Workers and database are killed in the first; everything in the second."""
+    for number, kinds in enumerate(
+        (("kill a worker", "kill the postmaster"), ("kill everything",)), 1
+    ):
+        plan = build_round(_SEED, number, operations=_OPERATION_COUNT)
+        disasters = [
+            Fault(kind=kind, after_operations=25 + 30 * place, delay=0.003, choice=place)
+            for place, kind in enumerate(kinds)
+        ]
+        await run.run_round(msgspec.structs.replace(plan, faults=disasters))
+
+
+def find_succeeded(run: TortureRun, kind: str) -> OperationState:
+    """An operation of a kind that was done, and never refunded."""
+    return next(
+        one
+        for one in run.client_ledger.operations.values()
+        if one.operation.kind == kind
+        and one.acknowledgment is not None
+        and one.acknowledgment.succeeded
+        and not run.client_ledger.refunded[one.operation.idempotency_key]
+    )
+
+
+class _TransactionDatabase:
+    """A database as one connection sees it in the middle of a change that is never committed."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.fetch, self.fetchval = connection.fetch, connection.fetchval
+
+    @contextlib.asynccontextmanager
+    async def connection(self) -> AsyncIterator[Any]:
+        yield self._connection
+
+    dedicated_connection = connection
+
+
+class _RollbackError(Exception):
+    pass
+
+
+async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: object) -> Findings:
+    """What the judge finds when somebody has changed the tables behind the gateway's back. The
+    change is taken back."""
+    findings = Findings()
+    database = await Database.connect(run.installation.database_url, size=1)
+    try:
+        async with database.connection() as connection:
+            with contextlib.suppress(_RollbackError):
+                # As the judge's own: within it there can be no other.
+                async with connection.transaction(isolation="repeatable_read"):
+                    await connection.execute("SET LOCAL session_replication_role = replica")
+                    changed = await connection.execute(tampering, *values)
+                    assert not changed.endswith(" 0"), "nothing was tampered with"
+                    within = cast(Database, _TransactionDatabase(connection))
+                    await _reconcile(run, within, run.client_ledger, findings)
+                    raise _RollbackError
+    finally:
+        await database.close()
+    return findings
+
+
+async def reconcile_with(run: TortureRun, book: ClientLedger) -> Findings:
+    """What the judge finds when the clients know something else."""
+    findings = Findings()
+    database = await Database.connect(run.installation.database_url, size=1)
+    try:
+        await _reconcile(run, database, book, findings)
+    finally:
+        await database.close()
+    return findings
+
+
+async def _reconcile(
+    run: TortureRun, database: Database, book: ClientLedger, findings: Findings
+) -> None:
+    interface = ApiView(run.installation.port, run.participants)
+    try:
+        judge = Reconciler(database, interface, run.participants, book, findings)
+        await judge.reconcile(list(book.operations.values()), run.first_checkpoint)
+        await judge.verify_books()
+    finally:
+        interface.close()

@@ -1,0 +1,90 @@
+"""A client's end of the wire: raw enough to break off in the middle of a request."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+
+from torture.plan import CutPoint
+
+#: After that a client takes a request for unanswered.
+RESPONSE_TIMEOUT_SECONDS: Final = 1.0
+_HEAD_END: Final = b"\r\n\r\n"
+_REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"
+
+
+class ConnectFailedError(Exception):
+    """Nobody listens."""
+
+
+class NoResponseError(Exception):
+    """It was sent, or a part of it was; what became of it is not known."""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    status: int
+    body: dict[str, Any]
+    replayed: bool
+
+    @property
+    def code(self) -> str:
+        return str(self.body.get("code", ""))
+
+
+class ClientConnection:
+    """One connection, opened when it is needed."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def send(self, request: bytes, *, patience: float = RESPONSE_TIMEOUT_SECONDS) -> Response:
+        reader, writer = await self._open()
+        try:
+            async with asyncio.timeout(patience):
+                writer.write(request)
+                answer = await _read_response(reader)
+        except (OSError, EOFError, TimeoutError) as error:
+            self.close()
+            raise NoResponseError from error
+        except BaseException:
+            self.close()
+            raise
+        if answer.status == 503:
+            self.close()  # it is not listened to for a while
+        return answer
+
+    async def send_and_disconnect(self, request: bytes, cut: CutPoint) -> None:
+        """Send so much of it and go away."""
+        _, writer = await self._open()
+        body_at = request.index(_HEAD_END) + len(_HEAD_END)
+        ends = {"head": body_at // 2, "body": (body_at + len(request)) // 2, "answer": None}
+        try:
+            writer.write(request[: ends[cut]])
+            # What is written is sent at once; a moment later the gateway is at it.
+            await asyncio.sleep(0.002 if cut == "answer" else 0)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None:
+            try:
+                async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):
+                    self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+            except (OSError, TimeoutError) as error:
+                raise ConnectFailedError from error
+        return self._streams
+
+
+async def _read_response(reader: asyncio.StreamReader) -> Response:
+    head = (await reader.readuntil(_HEAD_END)).lower()
+    length = int(head.partition(b"content-length: ")[2].partition(b"\r")[0])
+    body = await reader.readexactly(length)
+    return Response(
+        status=int(head[9:12]), body=msgspec.json.decode(body), replayed=_REPLAYED_HEADER in head
+    )

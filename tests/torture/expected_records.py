@@ -1,0 +1,65 @@
+"""What must be recorded of an operation, as far as the clients know it; the same in the tables and
+over the interface."""
+
+from typing import Any, Final
+
+from torture.client_ledger import ClientLedger, OperationState
+from torture.plan import PAYMENTS, Kind
+
+Expected = dict[str, Any]
+
+_TYPES: Final[dict[Kind, str]] = {
+    "pos": "pos_payment",
+    "pos_pin": "pos_payment",
+    "in_app": "online_payment",
+    "p2p": "transfer_p2p",
+    "cash_in": "agent_cashin",
+    "cash_out": "agent_cashout",
+    "top_up": "partner_fund",
+    "refund": "refund",
+}
+_BALANCES: Final = {"payer_balance": "from_balance", "payee_balance": "to_balance"}
+
+
+def build_expected_record(book: ClientLedger, standing: OperationState) -> Expected:
+    operation, told = standing.operation, standing.acknowledgment
+    assert told is not None
+    expected: Expected = {"type": _TYPES[operation.kind]}
+    if not told.succeeded:
+        return expected | {"status": "failed", "failure_code": told.code}
+    figures = told.amounts | book.expected_amounts(standing)
+    expected |= {
+        "id": told.transaction_id,
+        "amount": figures["amount"],
+        "fee_amount": figures.get("fee", 0),
+        "failure_code": None,
+        "status": told.status,
+        "refunded_amount": 0,
+        "original_transaction_id": standing.original_transaction_id or None,
+    }
+    if operation.kind in PAYMENTS and book.refunded[operation.idempotency_key]:
+        refunded = book.refunded[operation.idempotency_key]
+        whole = refunded == figures["amount"]
+        expected["refunded_amount"] = refunded
+        expected["status"] = "refunded" if whole else "partially_refunded"
+    return expected
+
+
+def build_expected_sides(standing: OperationState) -> Expected:
+    """Only in the tables: from whom to whom, and what they had then."""
+    operation, told = standing.operation, standing.acknowledgment
+    assert told is not None
+    expected: Expected = {"held": 0}
+    if told.succeeded:
+        expected |= {"from_account": operation.payer, "to_account": operation.payee}
+        expected |= {
+            column: told.amounts[figure]
+            for figure, column in _BALANCES.items()
+            if figure in told.amounts
+        }
+    return expected
+
+
+def describe_differences(expected: Expected, there: Expected) -> str:
+    wrong = [name for name in expected if expected[name] != there[name]]
+    return ", ".join(f"{name} is {there[name]}, not {expected[name]}" for name in wrong)

@@ -1,0 +1,110 @@
+"""What strikes while the load runs. Each strikes processes that the installation consists of."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
+
+import asyncpg
+import psutil
+
+from torture.client_connection import ClientConnection
+from torture.installation import Installation, kill
+from torture.plan import Fault
+
+#: How long to wait for a session to be in the middle of something.
+_POLL_TIMEOUT_SECONDS: Final = 0.5
+
+
+class FaultInjector:
+    """`lines` are those of the clients, which a disaster may cut."""
+
+    def __init__(self, installation: Installation, lines: Iterable[ClientConnection]) -> None:
+        self._installation = installation
+        self._connections = lines
+        self.needs_restart = False
+
+    async def inject(self, disaster: Fault) -> None:
+        await asyncio.sleep(disaster.delay)
+        await _INJECTORS[disaster.kind](self, disaster)
+
+    async def kill_worker(self, disaster: Fault) -> None:
+        kill(_pick(self._installation.list_workers(), disaster.choice))
+
+    async def kill_all_workers(self, disaster: Fault) -> None:
+        kill(self._installation.list_workers())
+
+    async def kill_postmaster(self, disaster: Fault) -> None:
+        postmaster = self._installation.find_postmaster()
+        kill([] if postmaster is None else [postmaster])
+
+    async def kill_backend(self, disaster: Fault) -> None:
+        kill(_pick(self._installation.list_backends(), disaster.choice))
+
+    async def kill_supervisor(self, disaster: Fault) -> None:
+        """Its children must notice; what they leave behind is for the next start."""
+        kill([self._installation.supervisor])
+        self.needs_restart = True
+
+    async def kill_all_processes(self, disaster: Fault) -> None:
+        kill(self._installation.list_processes())
+        self.needs_restart = True
+
+    async def kill_all_processes_twice(self, disaster: Fault) -> None:
+        """The second time while it is starting, PostgreSQL perhaps in the middle of recovering."""
+        kill(self._installation.list_processes())
+        self._installation.restart()
+        await asyncio.sleep(disaster.duration)
+        await self.kill_all_processes(disaster)
+
+    async def cut_connections(self, disaster: Fault) -> None:
+        """All that are open, in the middle of whatever they were asked."""
+        for line in self._connections:
+            line.close()
+
+    async def suspend_worker(self, disaster: Fault) -> None:
+        """It stands still for a while, locks held and answers unsent, and then goes on."""
+        for worker in _pick(self._installation.list_workers(), disaster.choice):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.send_signal(signal.SIGSTOP)
+                try:
+                    await asyncio.sleep(disaster.duration)
+                finally:
+                    worker.send_signal(signal.SIGCONT)
+
+    async def terminate_ledger_session(self, disaster: Fault) -> None:
+        """One that is about to commit, if there is one soon; otherwise all that have written."""
+        try:
+            connection = await asyncpg.connect(self._installation.database_url, timeout=1)
+        except (OSError, TimeoutError, asyncpg.PostgresError):
+            return  # another disaster was quicker
+        with contextlib.suppress(
+            OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
+        ):
+            async with asyncio.timeout(_POLL_TIMEOUT_SECONDS):
+                while not await connection.fetchval(_TERMINATE_WRITERS_SQL):
+                    await asyncio.sleep(0.001)
+        connection.terminate()
+
+
+_TERMINATE_WRITERS_SQL: Final = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xid IS NOT NULL"""
+
+_INJECTORS: Final[dict[str, Callable[[FaultInjector, Fault], Awaitable[None]]]] = {
+    "kill a worker": FaultInjector.kill_worker,
+    "kill all workers": FaultInjector.kill_all_workers,
+    "kill the postmaster": FaultInjector.kill_postmaster,
+    "kill a backend": FaultInjector.kill_backend,
+    "kill the supervisor": FaultInjector.kill_supervisor,
+    "kill everything": FaultInjector.kill_all_processes,
+    "kill everything twice": FaultInjector.kill_all_processes_twice,
+    "cut many lines": FaultInjector.cut_connections,
+    "stop a worker": FaultInjector.suspend_worker,
+    "end the ledger's session": FaultInjector.terminate_ledger_session,
+}
+
+
+def _pick(found: list[Any], choice: int) -> list[Any]:
+    return [found[choice % len(found)]] if found else []

@@ -1,0 +1,151 @@
+"""The people of the plan with their identifiers and credentials, and how they write what they ask
+for."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from harness import PIN, WRONG_PIN
+from journeys.actors import AGENT_PIN
+from journeys.api_caller import Record
+from tapgate import signing
+from tapgate.clock import format_rfc3339, system_clock
+from torture.plan import Kind, Operation
+
+
+class HmacKey(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    secret: bytes
+
+
+class Participants(msgspec.Struct, kw_only=True):
+    """Who has which identifier and credential."""
+
+    ids: dict[str, str] = {}  # of people, merchants, agents and the bank
+    cards: dict[str, str] = {}
+    phones: dict[str, str] = {}
+    terminal_keys: dict[str, HmacKey] = {}
+    server_keys: dict[str, HmacKey] = {}
+    webhook_secret: bytes = b""
+    api_key: str = ""
+
+    def build_request(
+        self, operation: Operation, original: str = "", *, altered: bool = False
+    ) -> bytes:
+        """As it is sent now; `original` is the transaction that a refund is of. The altered one
+        has the same name and asks for something else."""
+        amount = operation.amount
+        if altered:
+            amount = 1 if amount is None else amount + 1
+        shown = None if amount is None else f"{amount // 100}.{amount % 100:02d}"
+        path, body = _BUILDERS[operation.kind](self, operation, shown, original)
+        given = {name: value for name, value in body.items() if value is not None}
+        raw = msgspec.json.encode(given)
+        return _encode_http("POST", path, self._build_credential_headers(operation, path, raw), raw)
+
+    def build_read_request(self, path: str) -> bytes:
+        return _encode_http("GET", path, f"Authorization: Bearer {self.api_key}\r\n", b"")
+
+    def _build_credential_headers(self, operation: Operation, path: str, raw: bytes) -> str:
+        if operation.kind == "top_up":
+            return f"X-Webhook-Signature: {signing.webhook_signature(self.webhook_secret, raw)}\r\n"
+        if operation.kind in ("p2p", "cash_in", "cash_out"):
+            return f"Authorization: Bearer {self.api_key}\r\n"
+        merchant = operation.payer if operation.kind == "refund" else operation.payee
+        key = (self.server_keys if operation.kind == "in_app" else self.terminal_keys)[merchant]
+        timestamp = format_rfc3339(system_clock())
+        signature = signing.sign(key.secret, "POST", path, timestamp, raw)
+        return f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
+
+
+def _build_payment(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    path = "/api/v1/payment" if asked.kind == "in_app" else "/api/v1/pos/payment"
+    pin = (WRONG_PIN if asked.wrong_pin else PIN) if asked.kind == "pos_pin" else None
+    card = town.cards[asked.payer]
+    return path, {
+        "request_id": asked.idempotency_key,
+        "card_serial": card,
+        "amount": amount,
+        "pin": pin,
+    }
+
+
+def _build_p2p(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return "/api/v1/wallet/transfer-p2p", {
+        "request_id": asked.idempotency_key,
+        "sender_id": town.ids[asked.payer],
+        "recipient_card_serial": town.cards[asked.payee],
+        "amount": amount,
+        "pin": PIN,
+    }
+
+
+def _build_cash_in(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return "/api/v1/agents/cashin", {
+        "request_id": asked.idempotency_key,
+        "agent_id": town.ids[asked.payer],
+        "subscriber_id": town.ids[asked.payee],
+        "amount": amount,
+        "agent_pin": AGENT_PIN,
+    }
+
+
+def _build_cash_out(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return "/api/v1/agents/cashout", {
+        "request_id": asked.idempotency_key,
+        "agent_id": town.ids[asked.payee],
+        "subscriber_id": town.ids[asked.payer],
+        "amount": amount,
+        "agent_pin": AGENT_PIN,
+        "pin": PIN,
+    }
+
+
+def _build_top_up(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return f"/api/v1/webhooks/partners/{town.ids[asked.payer]}", {
+        "reference": asked.idempotency_key,
+        "phone_number": town.phones[asked.payee],
+        "amount": amount,
+    }
+
+
+def _build_refund(
+    town: Participants, asked: Operation, amount: str | None, original: str
+) -> tuple[str, Record]:
+    return "/api/v1/pos/refund", {
+        "request_id": asked.idempotency_key,
+        "original_transaction_id": original,
+        "amount": amount,
+        "reason": "goods returned",
+    }
+
+
+_BUILDERS: Final[
+    dict[Kind, Callable[[Participants, Operation, str | None, str], tuple[str, Record]]]
+] = {
+    "pos": _build_payment,
+    "pos_pin": _build_payment,
+    "in_app": _build_payment,
+    "p2p": _build_p2p,
+    "cash_in": _build_cash_in,
+    "cash_out": _build_cash_out,
+    "top_up": _build_top_up,
+    "refund": _build_refund,
+}
+
+
+def _encode_http(method: str, path: str, credential: str, body: bytes) -> bytes:
+    length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}{length}\r\n"
+    return head.encode() + body

@@ -1,0 +1,115 @@
+"""How the people of the plan come to be: made once, over the gateway's own interface."""
+
+from typing import Final
+
+from gateway.processes import ADMIN
+from harness import BearerAuth, HmacAuth
+from journeys.actors import App
+from journeys.admin import Admin
+from journeys.api_caller import require_success
+from journeys.clients import open_client
+from torture import plan
+from torture.events import COMPLETED, REFUNDED
+from torture.participants import HmacKey, Participants
+
+#: Minor units that everybody begins with.
+OPENING_BALANCES: Final = {
+    **dict.fromkeys(plan.FUNDED_CUSTOMERS, 200_000_00),
+    **dict.fromkeys(plan.LOW_BALANCE_CUSTOMERS, 60_00),
+    **dict.fromkeys(plan.UNFUNDED_CUSTOMERS, 5_00),
+    plan.WRONG_PIN_CUSTOMER: 100_00,
+    **dict.fromkeys(plan.MERCHANTS, 0),
+    **dict.fromkeys(plan.AGENTS, 5_000_000_00),
+    plan.BANK: 10_000_000_00,
+}
+CUSTOMERS: Final = (
+    *plan.FUNDED_CUSTOMERS,
+    *plan.LOW_BALANCE_CUSTOMERS,
+    *plan.UNFUNDED_CUSTOMERS,
+    plan.WRONG_PIN_CUSTOMER,
+)
+#: What it takes to give them that: a deposit, the floats, and a top-up for each customer.
+PROVISIONING_TRANSACTION_COUNT: Final = 1 + len(plan.AGENTS) + len(CUSTOMERS)
+_UNLIMITED_AMOUNT: Final = "9000000000.00"
+_SCOPES: Final = (
+    "payments:read",
+    "payments:write",
+    "balance:read",
+    "subscribers:write",
+    "cards:write",
+)
+
+
+async def provision(port: int, events_url: str) -> Participants:
+    """Everybody moves in, gets what they begin with, and no limit is in their way. From then on,
+    what happens to money is told to the URL."""
+    town = Participants()
+    async with open_client(f"http://127.0.0.1:{port}") as client:
+        ada = await Admin.log_in(client, ADMIN["email"], ADMIN["password"])
+        await _lift_limits(ada)
+        key = require_success(await ada.post("admin/api-keys", name="App", scopes=_SCOPES))
+        town.api_key = key["key"]
+        app = App(client, BearerAuth(key["key"], key["id"]), key["id"])
+        await _create_merchants_and_agents(ada, app, town)
+        await _register_customers(ada, app, town)
+        wanted = {"url": events_url, "events": [COMPLETED, REFUNDED]}
+        require_success(await ada.post("admin/webhook-endpoints", **wanted))
+    return town
+
+
+async def _lift_limits(ada: Admin) -> None:
+    for rule in require_success(await ada.get("compliance/rules"))["data"]:
+        require_success(await ada.put(f"compliance/rules/{rule['id']}", status="inactive"))
+    names = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
+    require_success(await ada.put("account-rules/1", **dict.fromkeys(names, _UNLIMITED_AMOUNT)))
+
+
+async def _create_merchants_and_agents(ada: Admin, app: App, town: Participants) -> None:
+    """Merchants with a till each, agents with a float."""
+    for name in plan.MERCHANTS:
+        merchant = await ada.create_merchant(name)
+        till, _ = await ada.create_terminal(merchant, "Till")
+        town.ids[name] = merchant.id
+        town.server_keys[name], town.terminal_keys[name] = (
+            _to_key(merchant.server.auth),
+            _to_key(till.auth),
+        )
+    for name in plan.AGENTS:
+        agent = await ada.create_agent(app, name)
+        town.ids[name] = agent.id
+        await ada.fund_agent(agent, _format_amount(OPENING_BALANCES[name]))
+
+
+async def _register_customers(ada: Admin, app: App, town: Participants) -> None:
+    """Customers with a card, who are given their money by the bank."""
+    created = require_success(await ada.post("admin/partners", name="Sierra Bank"))
+    bank = town.ids[plan.BANK] = created["partner"]["id"]
+    town.webhook_secret = created["webhook_secret"].encode()
+    given = sum(OPENING_BALANCES[name] for name in CUSTOMERS)
+    deposit = _format_amount(OPENING_BALANCES[plan.BANK] + given)
+    require_success(await ada.post(f"admin/partners/{bank}/fund", amount=deposit))
+    cards = {name: f"TORTURE-{place:03d}" for place, name in enumerate(CUSTOMERS)}
+    await ada.upload_cards(*cards.values())
+    for name in CUSTOMERS:
+        customer = await app.register_customer(f"{name.title()} Kamara")
+        await app.link_card(cards[name], customer)
+        town.ids[name], town.phones[name], town.cards[name] = (
+            customer.id,
+            customer.phone,
+            cards[name],
+        )
+        order = {"partner_id": bank, "subscriber_id": customer.id, "partner_reference": name}
+        require_success(
+            await app.post(
+                "wallet/fund-from-partner", amount=_format_amount(OPENING_BALANCES[name]), **order
+            )
+        )
+
+
+def _to_key(auth: object) -> HmacKey:
+    assert isinstance(auth, HmacAuth)
+    return HmacKey(id=auth.id, secret=auth.secret.encode())
+
+
+def _format_amount(minor: int) -> str:
+    return f"{minor // 100}.{minor % 100:02d}"

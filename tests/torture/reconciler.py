@@ -1,0 +1,225 @@
+"""Compares what the clients know with what is there: in the tables, row by row, and over the
+interface. Whatever one of them has and the other has not is a finding."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.audit import chain
+from tapgate.ledger.verify import verify
+from tapgate.store.database import Database
+from torture import provisioning
+from torture.accounts import (
+    BalanceChanges,
+    load_balance_changes,
+    map_account_names,
+    reconcile_balances,
+    reconcile_running_balances,
+)
+from torture.api_view import ApiView
+from torture.client_ledger import ClientLedger, OperationState, parse_minor_units
+from torture.events import reconcile_events
+from torture.expected_records import (
+    Expected,
+    build_expected_record,
+    build_expected_sides,
+    describe_differences,
+)
+from torture.findings import Findings
+from torture.participants import Participants
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Up to where everything has been judged, and what everybody had then."""
+
+    last_transaction_id: int
+    last_audit_sequence: int
+    last_event_id: int
+    balances: dict[str, int]
+
+
+async def create_checkpoint(database: Database, book: ClientLedger) -> Checkpoint:
+    transaction = await database.fetchval("SELECT coalesce(max(id), 0) FROM transactions")
+    audit = await database.fetchval("SELECT coalesce(max(sequence), 0) FROM audit_entries")
+    event = await database.fetchval("SELECT coalesce(max(id), 0) FROM events")
+    return Checkpoint(transaction, audit, event, dict(book.balances))
+
+
+class Reconciler:
+    def __init__(
+        self,
+        database: Database,
+        interface: ApiView,
+        town: Participants,
+        book: ClientLedger,
+        findings: Findings,
+    ) -> None:
+        self._database = database
+        self._api_view = interface
+        self._participants = town
+        self._client_ledger = book
+        self._findings = findings
+
+    async def reconcile(self, standings: Sequence[OperationState], since: Checkpoint) -> None:
+        """Everything that was asked for since then."""
+        database, book, findings = self._database, self._client_ledger, self._findings
+        names = await map_account_names(database, self._participants, findings)
+        moved = await load_balance_changes(database, since.last_transaction_id, names)
+        rows = await self._load_rows(standings, since)
+        new = [row for row in rows if row["id"] > since.last_transaction_id]
+        self._reconcile_operations(standings, rows, moved, names, since)
+        reconcile_running_balances(new, moved, names, since.balances, book.balances, findings)
+        await reconcile_balances(database, book, names, findings)
+        await self._reconcile_count()
+        await self._reconcile_audit_log(standings, since)
+        await reconcile_events(database, standings, since.last_event_id, findings)
+        await self._api_view.reconcile(standings, since.last_transaction_id, book, findings)
+
+    async def verify_books(self) -> None:
+        """What `tapgate verify` proves, over everything."""
+        async with self._database.connection() as connection:
+            proof = await verify(connection)
+        for finding in proof.findings:
+            if finding.broken:
+                examples = "; ".join(finding.examples)
+                self._findings.add("books", finding.claim, f"{finding.broken} broken: {examples}")
+        audit = await chain.verify(self._database)
+        if not audit.valid:
+            self._findings.add("audit", "the chain", f"broken at {audit.first_broken}")
+
+    async def _load_rows(
+        self, standings: Sequence[OperationState], since: Checkpoint
+    ) -> list[asyncpg.Record]:
+        """The transactions since then, and those before that were refunded since."""
+        refunded = {
+            ids.decode(ids.TRANSACTION, one.original_transaction_id)
+            for one in standings
+            if one.original_transaction_id
+        }
+        rows: list[asyncpg.Record] = await self._database.fetch(
+            """SELECT id, type, status, amount, fee_amount, refunded_amount, from_account,
+                      to_account, from_balance, to_balance, held, original_id, failure_code,
+                      coalesce(request_id, partner_reference) AS name
+               FROM transactions WHERE id > $1 OR id = ANY ($2)""",
+            since.last_transaction_id,
+            list(refunded),
+        )
+        return rows
+
+    def _reconcile_operations(
+        self,
+        standings: Sequence[OperationState],
+        rows: Sequence[asyncpg.Record],
+        moved: BalanceChanges,
+        names: Mapping[int, str],
+        since: Checkpoint,
+    ) -> None:
+        found: dict[str, list[asyncpg.Record]] = defaultdict(list)
+        for row in rows:
+            found[str(row["name"])].append(row)
+        for standing in standings:
+            if standing.acknowledgment is not None:
+                there = found.pop(standing.operation.idempotency_key, [])
+                self._reconcile_operation(standing, there, moved, names)
+        for name, several in found.items():
+            earlier = self._client_ledger.operations.get(name)
+            for row in several:
+                if earlier is None or row["id"] > since.last_transaction_id:
+                    self._findings.add("unasked", name, f"nobody asked for {_format_row(row)}")
+                else:  # a payment of before, refunded now
+                    self._reconcile_row(earlier, row, names)
+        for transaction in moved.keys() - {row["id"] for row in rows}:
+            about = ids.encode(ids.TRANSACTION, transaction)
+            self._findings.add("unasked", about, "has entries, and is no transaction")
+
+    def _reconcile_operation(
+        self,
+        standing: OperationState,
+        rows: Sequence[asyncpg.Record],
+        moved: BalanceChanges,
+        names: Mapping[int, str],
+    ) -> None:
+        told, name = standing.acknowledgment, standing.operation.idempotency_key
+        assert told is not None
+        if told.is_recorded and not rows:
+            self._findings.add("lost", name, f"acknowledged {told}, there is nothing")
+        elif len(rows) > told.is_recorded:
+            there = ", ".join(map(_format_row, rows))
+            self._findings.add("doubled", name, f"acknowledged {told}, there is {there}")
+        for row in rows[: told.is_recorded]:
+            self._reconcile_row(standing, row, names)
+            expected, entries = (
+                self._client_ledger.balance_changes(standing),
+                moved.get(row["id"], {}),
+            )
+            if expected != entries:
+                what = f"acknowledged {told}, which moves {expected}; its entries move {entries}"
+                self._findings.add("wrong figures", name, what)
+
+    def _reconcile_row(
+        self, standing: OperationState, row: asyncpg.Record, names: Mapping[int, str]
+    ) -> None:
+        expected = build_expected_record(self._client_ledger, standing) | build_expected_sides(
+            standing
+        )
+        there = _to_expected(row, names)
+        if wrong := describe_differences(expected, there):
+            what = f"acknowledged {standing.acknowledgment}, in the tables {wrong}"
+            self._findings.add("wrong figures", standing.operation.idempotency_key, what)
+
+    async def _reconcile_count(self) -> None:
+        expected = (
+            provisioning.PROVISIONING_TRANSACTION_COUNT + self._client_ledger.transaction_count
+        )
+        there = await self._database.fetchval("SELECT count(*) FROM transactions")
+        if there != expected:
+            self._findings.add("balance", "transactions", f"there are {there}, not {expected}")
+
+    async def _reconcile_audit_log(
+        self, standings: Iterable[OperationState], since: Checkpoint
+    ) -> None:
+        """Each refund is in the audit log once, with what was refunded before and after it."""
+        expected: Counter[tuple[str, int, int]] = Counter()
+        for standing in standings:
+            told = standing.acknowledgment
+            if standing.operation.kind == "refund" and told is not None and told.succeeded:
+                paid = self._client_ledger.operations[
+                    standing.operation.refunded_key
+                ].operation.amount
+                assert paid is not None
+                after = paid - told.amounts["refundable"]
+                expected[
+                    standing.original_transaction_id, after - told.amounts["amount"], after
+                ] += 1
+        rows = await self._database.fetch(
+            """SELECT resource_id, changes -> 'refunded_amount' ->> 0 AS before,
+                      changes -> 'refunded_amount' ->> 1 AS after
+               FROM audit_entries WHERE event = 'transaction.refunded' AND sequence > $1""",
+            since.last_audit_sequence,
+        )
+        there = Counter(
+            (row["resource_id"], parse_minor_units(row["before"]), parse_minor_units(row["after"]))
+            for row in rows
+        )
+        for entry in (expected - there).elements():
+            self._findings.add("audit", entry[0], f"its refund {entry[1:]} is not recorded")
+        for entry in (there - expected).elements():
+            self._findings.add("audit", entry[0], f"a refund {entry[1:]} too many is recorded")
+
+
+def _to_expected(row: asyncpg.Record, names: Mapping[int, str]) -> Expected:
+    """A row in the words of the clients."""
+    original = row["original_id"]
+    return dict(row) | {
+        "id": ids.encode(ids.TRANSACTION, row["id"]),
+        "original_transaction_id": original and ids.encode(ids.TRANSACTION, original),
+        "from_account": names.get(row["from_account"]),
+        "to_account": names.get(row["to_account"]),
+    }
+
+
+def _format_row(row: asyncpg.Record) -> str:
+    return f"{ids.encode(ids.TRANSACTION, row['id'])} {row['type']} {row['status']} {row['amount']}"

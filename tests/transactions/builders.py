@@ -1,0 +1,143 @@
+"""Holders of every kind and movements between them, for tests of what is told about them."""
+
+import itertools
+from typing import Any
+
+from harness import PIN, Harness
+from tapgate import ids, money
+from tapgate.ledger import chart, commands
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
+from tapgate.ledger.pins import set_pin
+
+_sequence = itertools.count(1)
+
+
+async def create_agent(world: Harness, name: str = "Kadiatu Conteh") -> str:
+    """The id of a new agent whose PIN is `PIN`."""
+    services, agent_id = world.services, world.services.new_id()
+    accounts = {}
+    async with services.database.transaction() as tx:
+        for kind in (chart.FLOAT, chart.COMMISSION):
+            accounts[kind] = await _create_account(tx, world, kind, agent_id, name)
+        await tx.execute(
+            """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number,
+                                   created_at, updated_at)
+               VALUES ($1, $2, $3, 'super_agent', $4, now(), now())""",
+            agent_id,
+            accounts[chart.FLOAT],
+            accounts[chart.COMMISSION],
+            f"+2328{next(_sequence):07d}",
+        )
+        await set_pin(tx, agent_id, services.pin_verifier.hash(PIN))
+    return ids.encode(ids.AGENT, agent_id)
+
+
+async def create_processor(world: Harness, name: str = "Kamara Stores") -> str:
+    """The id of a new processor."""
+    processor_id = world.services.new_id()
+    async with world.services.database.transaction() as tx:
+        account_id = await _create_account(tx, world, chart.SETTLEMENT, processor_id, name)
+        await tx.execute(
+            """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
+               VALUES ($1, $2, '+23276000000', 'shop@example.com', now(), now())""",
+            processor_id,
+            account_id,
+        )
+    return ids.encode(ids.PROCESSOR, processor_id)
+
+
+async def create_partner(world: Harness, name: str = "Sierra Bank") -> str:
+    """The id of a new partner."""
+    partner_id = world.services.new_id()
+    async with world.services.database.transaction() as tx:
+        account_id = await _create_account(tx, world, chart.CLEARING, partner_id, name)
+        await tx.execute(
+            """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+               VALUES ($1, $2, '', now())""",
+            partner_id,
+            account_id,
+        )
+    return ids.encode(ids.PARTNER, partner_id)
+
+
+async def _create_account(tx: Any, world: Harness, kind: str, owner_id: int, name: str) -> int:
+    account_id = world.services.new_id()
+    await open_account(
+        tx,
+        id=account_id,
+        kind=kind,
+        owner_id=owner_id,
+        holder_name=name,
+        public_name=f"{name.split(' ', maxsplit=1)[0]} (public)",
+        currency=world.services.settings.currency,
+    )
+    return account_id
+
+
+def build_party(public_id: str) -> Party:
+    """A user or, by anything else, a card."""
+    for prefix, made in (
+        (ids.SUBSCRIBER, commands.subscriber_party),
+        (ids.AGENT, commands.agent_party),
+        (ids.PROCESSOR, commands.processor_party),
+        (ids.PARTNER, commands.partner_party),
+    ):
+        number = ids.decode(prefix, public_id)
+        if number is not None:
+            return made(number)
+    return commands.CASH_PARTY if public_id == "cash" else commands.card_party(public_id)
+
+
+async def submit_command(
+    world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+) -> Outcome:
+    """Through the ledger, as every route does."""
+    return await world.services.ledger.submit(
+        Command(
+            type=kind,
+            channel=more.pop("channel", "api"),
+            payer=build_party(payer) if isinstance(payer, str) else payer,
+            payee=build_party(payee) if isinstance(payee, str) else payee,
+            amount=money.parse(amount, world.services.settings.currency),
+            **more,
+        )
+    )
+
+
+async def submit_and_get_id(
+    world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
+) -> str:
+    """The id of a movement that took place."""
+    return encode_transaction_id(
+        (await submit_command(world, kind, payer, payee, amount, **more)).require_accepted()
+    )
+
+
+async def submit_refund(world: Harness, transaction_id: str, processor_id: str, amount: str) -> str:
+    return await submit_and_get_id(
+        world,
+        chart.REFUND,
+        processor_id,
+        processor_id,  # whoever paid gets it back, whatever is said here
+        amount,
+        original_id=ids.decode(ids.TRANSACTION, transaction_id),
+    )
+
+
+async def decide_review(world: Harness, transaction_id: str, *, release: bool) -> None:
+    number = ids.decode(ids.TRANSACTION, transaction_id)
+    assert number is not None
+    await world.services.ledger.submit(ReviewDecision(transaction_id=number, release=release))
+
+
+async def set_kyc_level(world: Harness, subscriber_id: str, level: int) -> None:
+    await world.services.database.execute(
+        "UPDATE accounts SET kyc_level = $2 WHERE owner_id = $1",
+        ids.decode(ids.SUBSCRIBER, subscriber_id),
+        level,
+    )
+
+
+def encode_transaction_id(answer: TransactionResult) -> str:
+    return ids.encode(ids.TRANSACTION, answer.transaction_id)

@@ -1,0 +1,254 @@
+"""Statements over random histories: opening + credits - debits = closing, for every period, and
+the same figures as the plainest sum over all entries."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx2
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import Harness
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.gateway import create_app, open_services
+from tapgate.ids import IdGenerator
+from tapgate.ledger import chart
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import Settings
+from tapgate.wallets.statements.queries import load_activity
+from transactions.builders import create_processor, set_kyc_level, submit_command
+from transactions.builders import decide_review as end_review
+
+START = datetime(2026, 3, 1, 22, tzinfo=UTC)
+ZONE = ZoneInfo("Africa/Lagos")  # an hour ahead of UTC
+
+STEPS = st.tuples(
+    st.sampled_from(["receive", "send", "pay", "refund", "large", "release", "reject"]),
+    st.integers(1, 100_000),
+    st.sampled_from([0, 0, 1, 7, 24, 300]),  # hours that pass before
+)
+
+
+class FakeClock:
+    """A clock that a test moves; identifiers follow it too, as they do in life."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def milliseconds(self) -> int:
+        return int(self.now.timestamp() * 1000)
+
+
+@pytest.fixture
+def now() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def services(
+    settings: Settings, database_url: str, now: FakeClock
+) -> AsyncIterator[Services]:
+    settings = msgspec.structs.replace(settings, timezone=ZONE)
+    async with open_services(settings, database_url, clock=now) as services:
+        services.new_id._milliseconds = now.milliseconds
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, settings.currency, IdGenerator(1023))
+        yield services
+
+
+@pytest.fixture
+async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        yield client
+
+
+class RandomHistory:
+    """What happens to one subscriber."""
+
+    def __init__(self, world: Harness, now: FakeClock, holder: str, friend: str, shop: str) -> None:
+        self._harness = world
+        self._now = now
+        self._holder = holder
+        self._friend = friend
+        self._shop = shop
+        self._held: list[int] = []
+        self._paid: list[int] = []
+
+    async def run_step(self, step: str, amount: int, hours: int) -> None:
+        self._now.now += timedelta(hours=hours, milliseconds=7)
+        match step:
+            case "receive":
+                await self._submit(chart.TRANSFER, "cash", self._holder, amount)
+            case "send":
+                await self._submit(chart.TRANSFER_P2P, self._holder, self._friend, amount)
+            case "pay":
+                done = await self._submit(chart.POS_PAYMENT, self._holder, self._shop, amount)
+                self._paid += done
+            case "large":
+                payer, payee = (self._holder, self._friend)[:: 1 if amount % 2 else -1]
+                self._held += await self._submit(
+                    chart.TRANSFER_P2P, payer, payee, 50_000_001 + amount
+                )
+            case "refund" if self._paid:
+                await self._submit(
+                    chart.REFUND, self._shop, self._shop, amount, original_id=self._paid[-1]
+                )
+            case "release" | "reject" if self._held:
+                held = ids.encode(ids.TRANSACTION, self._held.pop())
+                await end_review(self._harness, held, release=step == "release")
+
+    async def _submit(
+        self, kind: str, payer: str, payee: str, minor: int, **more: Any
+    ) -> list[int]:
+        """The transaction, where one took place."""
+        amount = f"{minor // 100}.{minor % 100:02d}"
+        outcome = await submit_command(self._harness, kind, payer, payee, amount, **more)
+        return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
+
+
+async def _create_subscriber(world: Harness, key: Any) -> tuple[str, int]:
+    """Registered by a key: services sign by a clock of their own."""
+    body = {
+        "phone_number": world.new_phone_number(),
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "pin": "4071",
+    }
+    answer = await world.client.post("/api/v1/subscribers", json=body, auth=key)
+    assert answer.status_code == 201, answer.text
+    record = answer.json()["subscriber"]
+    await set_kyc_level(world, record["id"], 3)
+    await submit_command(world, chart.TRANSFER, "cash", record["id"], "5000000")
+    return record["id"], ids.decode(ids.ACCOUNT, record["account_id"]) or 0
+
+
+async def _list_entries(world: Harness, account_id: int) -> list[tuple[date, int]]:
+    """Every entry of an account: its day, and what it added."""
+    rows = await world.services.database.fetch(
+        """SELECT t.completed_at, e.amount, e.credit_account
+           FROM entries e JOIN transactions t ON t.id = e.transaction_id
+           WHERE $1 IN (e.debit_account, e.credit_account)""",
+        account_id,
+    )
+    return [
+        (
+            row["completed_at"].astimezone(ZONE).date(),
+            row["amount"] if row["credit_account"] == account_id else -row["amount"],
+        )
+        for row in rows
+    ]
+
+
+async def _get_recorded_balance(world: Harness, account_id: int, before: datetime) -> int:
+    """What the last transaction before a moment says it left."""
+    row = await world.services.database.fetchrow(
+        """SELECT from_account, from_balance, to_balance FROM transactions
+           WHERE $1 IN (from_account, to_account) AND completed_at < $2
+           ORDER BY completed_at DESC, id DESC LIMIT 1""",
+        account_id,
+        before,
+    )
+    if row is None:
+        return 0
+    balance = row["from_balance"] if row["from_account"] == account_id else row["to_balance"]
+    return int(balance)
+
+
+async def _assert_statements_add_up(
+    world: Harness,
+    now: FakeClock,
+    steps: list[tuple[str, int, int]],
+    periods: list[tuple[int, int]],
+) -> None:
+    key = await world.create_api_key("subscribers:write", "payments:read")
+    shop = await create_processor(world)
+    first = now.now.astimezone(ZONE).date()
+    (holder, account_id), (friend, _) = (
+        await _create_subscriber(world, key),
+        await _create_subscriber(world, key),
+    )
+    history = RandomHistory(world, now, holder, friend, shop)
+    for step in steps:
+        await history.run_step(*step)
+    books = await _list_entries(world, account_id)
+    for offset, length in periods:
+        begin = first + timedelta(days=offset)
+        end = begin + timedelta(days=length)
+        answer = await world.client.post(
+            "/api/v1/wallet/account-statement",
+            json={
+                "subscriber_id": holder,
+                "from_date": begin.isoformat(),
+                "to_date": end.isoformat(),
+            },
+            auth=key,
+        )
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        opening, closing, credit, debit = (
+            int(found[name].replace(".", ""))
+            for name in ("opening_balance", "closing_balance", "total_credits", "total_debits")
+        )
+        within = [amount for day, amount in books if begin <= day <= end]
+        assert opening + credit - debit == closing
+        assert opening == sum(amount for day, amount in books if day < begin)
+        assert credit == sum(amount for amount in within if amount > 0)
+        assert debit == -sum(amount for amount in within if amount < 0)
+        assert len(found["entries"]) == len(within)
+        start = datetime.combine(begin, datetime.min.time(), ZONE)
+        assert opening == await _get_recorded_balance(world, account_id, start)
+        running = opening
+        for entry in found["entries"]:
+            running += int(entry["credit"].replace(".", "")) - int(entry["debit"].replace(".", ""))
+            assert entry["balance"].replace(".", "").lstrip("0") == str(running).lstrip("0")
+            assert running >= 0
+            assert begin.isoformat() <= entry["date"] <= end.isoformat()
+        assert running == closing
+
+
+async def test_every_period_of_every_history_adds_up(world: Harness, now: FakeClock) -> None:
+    loop = asyncio.get_running_loop()
+
+    @settings(max_examples=40)
+    @given(
+        st.lists(STEPS, min_size=1, max_size=25),
+        st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),
+    )
+    def prove(steps: list[tuple[str, int, int]], periods: list[tuple[int, int]]) -> None:
+        proof = _assert_statements_add_up(world, now, steps, periods)
+        asyncio.run_coroutine_threadsafe(proof, loop).result()
+
+    await asyncio.to_thread(prove)
+
+
+async def test_a_statement_is_of_one_moment_while_money_moves(
+    world: Harness, now: FakeClock
+) -> None:
+    key = await world.create_api_key("subscribers:write")
+    (holder, account_id), (friend, _) = (
+        await _create_subscriber(world, key),
+        await _create_subscriber(world, key),
+    )
+    start, end = now.now, now.now + timedelta(days=1)
+
+    async def spend() -> None:
+        for _ in range(10):
+            await submit_command(world, chart.TRANSFER_P2P, holder, friend, "1")
+
+    async def look() -> None:
+        for _ in range(20):
+            books = await load_activity(world.services.database, account_id, start, end)
+            assert books.opening_balance == 0
+            assert len(books.movements) % 2 == 1  # the first deposit; then amounts with their fees
+
+    await asyncio.gather(spend(), look(), look())
