@@ -28,7 +28,7 @@ _MATCH_WINDOW: Final = timedelta(hours=24)
 _MAX_LOOKBACK: Final = timedelta(days=7)
 #: More than twice the lookback, so that `verify` finds both sides of every match of the last week.
 _RETENTION: Final = timedelta(days=30)
-#: Minimum number of rows a batch may prune. It exceeds what a batch adds, so old rows run out.
+#: Lower bound of the prune limit, which always exceeds what a batch adds, so old rows run out.
 _PRUNE_LIMIT: Final = 100
 
 

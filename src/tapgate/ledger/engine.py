@@ -59,7 +59,7 @@ class PendingCommand(NamedTuple):
     future: asyncio.Future[Outcome]
 
 
-#: Called after every batch with its size and its duration in seconds.
+#: Called after every committed batch with its size and its duration in seconds.
 BatchCallback = Callable[[int, float], None]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
 
-#: Minimum number of rows one call may prune. It exceeds what a call adds, so old rows run out.
+#: Lower bound of the prune limit, which always exceeds what a call adds, so old rows run out.
 _PRUNE_LIMIT: Final = 100
 
 

@@ -228,5 +228,5 @@ def _format_day(moment: date) -> str:
 
 
 def _mask_phone_number(phone_number: str) -> str:
-    """Mask a phone number so that only its owner recognizes it: `+232*****456`."""
+    """Mask a phone number, but let its owner recognize it: `+232*****456`."""
     return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"
