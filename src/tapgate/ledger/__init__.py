@@ -1,1 +1,1 @@
-"""The books, and the only place where money moves."""
+"""Double-entry ledger: the only code that moves money."""

@@ -1,4 +1,4 @@
-"""Opening accounts, and locking one to change what is known about its owner."""
+"""Creating accounts, and locking one to change its owner's data."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ async def open_account(
     kyc_level: int | None = None,
     overdraft: int = 0,
 ) -> None:
-    """`public_name` is what others may see of the holder's name."""
+    """Insert an account. `public_name` is the part of the holder's name that others may see."""
     assert kind not in chart.PLATFORM_ACCOUNT_KINDS
     await tx.execute(
         """INSERT INTO accounts
@@ -36,5 +36,8 @@ async def open_account(
 
 
 async def lock_account(tx: Any, account_id: int) -> Any:
-    """Whoever holds this lock decides alone about the account's owner: money, PIN, state."""
+    """Lock an account and return its row.
+
+    The lock serializes every change to the account's owner: money, PIN and status.
+    """
     return await tx.fetchrow("SELECT * FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id)

@@ -1,4 +1,4 @@
-"""Alerts about what compliance rules noticed, written with what they noticed."""
+"""Compliance alerts, written in the database transaction that records what triggered them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ _ADD_OCCURRENCES: Final = """status IN ('open', 'investigating') AND NOT review
              transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
              updated_at = EXCLUDED.updated_at
          RETURNING id"""
-# ON CONFLICT takes one unique index, and subscribers and agents have one each.
+# ON CONFLICT accepts one unique index, and subscribers and agents have one each.
 _UPSERT_PER_SUBSCRIBER: Final = (
     f"{_INSERT_ALERTS} ON CONFLICT (rule_id, subscriber_id) WHERE {_ADD_OCCURRENCES}"
 )
@@ -35,8 +35,8 @@ _UPSERT_PER_AGENT: Final = (
 )
 
 _FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
-#: What compliance rules write into the details, and how a value of theirs is recognized. The type
-#: of the rule is left out: it is the alert's type too.
+#: Fields that compliance rules write into an alert's details, and how to validate their values.
+#: The rule type is omitted because the alert's type repeats it.
 _RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "action": lambda value: value in ("alert", "review", "block"),
     "transaction_type": lambda value: value in chart.TRANSACTION_TYPES,
@@ -46,7 +46,7 @@ _RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details that a compliance rule wrote. Anything else may be personal data."""
+    """Return only the details that a compliance rule wrote. Other fields may be personal data."""
     return {
         name: value
         for name, value in details.items()
@@ -55,17 +55,17 @@ def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _PendingAlert(NamedTuple):
-    match: RuleMatch  # the last one
+    match: RuleMatch  # the most recent one
     occurrences: int
 
 
 async def raise_alerts(
     tx: Any, matches: Iterable[RuleMatch], now: datetime, new_id: IdGenerator
 ) -> list[int]:
-    """One open alert per rule and subject; a further match raises its occurrences. A review has
-    an alert for each transaction.
+    """Write the alerts for rule matches and return the IDs of the new ones.
 
-    Answers which alerts are new.
+    There is one open alert per rule and subject: a further match increments its occurrences.
+    A match that requires review gets an alert of its own for each transaction.
     """
     reviews: dict[int | None, _PendingAlert] = {}
     others: dict[tuple[int, int], _PendingAlert] = {}

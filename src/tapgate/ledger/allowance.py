@@ -1,4 +1,4 @@
-"""What a subscriber may still send: the limits of the level, and what the ledger counts as used."""
+"""Remaining allowance of a subscriber: the limits of the KYC level and the usage so far."""
 
 from datetime import date
 from typing import Any
@@ -14,11 +14,14 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     limits: AccountRule
     day_used: int
     month_used: int
-    day: date  # that is counted; never before one that was counted already
+    day: date  # the day that usage counts toward; never earlier than a day already counted
 
 
 async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) -> Allowance | None:
-    """None of somebody who does not exist. By the time it is asked for it may be different."""
+    """Return a subscriber's allowance, or None if the subscriber does not exist.
+
+    Reads without a lock, so the result may be out of date when it is used.
+    """
     wallet = await find_account(tx, subscriber_id, chart.WALLET)
     if wallet is None or wallet.kyc_level is None:
         return None

@@ -1,5 +1,7 @@
-"""What would be said of a transaction if it were asked for now: every objection, not only the
-first. Nothing is moved, recorded or counted, and by the time it is asked for it may be different.
+"""Dry run of a transaction that reports every rejection, not only the first.
+
+Nothing is moved, stored or counted. The result may be out of date by the time the transaction
+is submitted.
 """
 
 import msgspec
@@ -10,20 +12,20 @@ from tapgate.ledger.context import Rejection, build_context
 from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.state import RuleMatch, State
 
-#: The other side, which is not known.
+#: Placeholder for the counterparty, which is not known.
 _UNKNOWN_PARTY = Party("account", 0)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     fee: int
     fee_payer: str  # sender or receiver
-    rejections: tuple[Rejection, ...] = ()  # state, limits, compliance
-    insufficient_funds: Rejection | None = None  # of the sender's funds
-    matches: tuple[RuleMatch, ...] = ()  # the compliance rules that it matches, whatever they do
+    rejections: tuple[Rejection, ...] = ()  # status, limits, compliance
+    insufficient_funds: Rejection | None = None  # if the sender's funds are insufficient
+    matches: tuple[RuleMatch, ...] = ()  # all matching compliance rules, whatever their action
 
 
 def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Command:
-    """The subscriber sends it or, where subscribers only receive, gets it."""
+    """Build a command with the subscriber as payer, or as payee for receive-only types."""
     sends = transaction_type not in chart.RECEIVE_ONLY_TYPES
     own = subscriber_party(subscriber_id)
     return Command(

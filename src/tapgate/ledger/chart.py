@@ -1,17 +1,17 @@
-"""The chart of accounts and the kinds of movement: what the ledger knows about the business."""
+"""Chart of accounts and transaction types: the business vocabulary of the ledger."""
 
 from typing import Final, NamedTuple
 
 from tapgate.errors import Code
 
-# Accounts of people and companies. They are locked, checked and never overdrawn.
+# Accounts of people and companies. They are locked and checked, and never exceed their overdraft.
 WALLET: Final = "wallet"
 FLOAT: Final = "float"
 COMMISSION: Final = "commission"
 SETTLEMENT: Final = "settlement"
 CLEARING: Final = "clearing"
 
-# The platform's own. They are never locked: their balance is what their entries say.
+# Platform accounts. They are never locked: their balance is the sum of their entries.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"
@@ -19,7 +19,7 @@ PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
 
 
 class HolderErrorCodes(NamedTuple):
-    """How the holder of a kind of account is refused."""
+    """Error codes for a missing or inactive holder of one kind of account."""
 
     not_found: Code
     not_active: Code
@@ -62,21 +62,21 @@ TRANSACTION_TYPES: Final = (
     REFUND,
 )
 
-#: Cash that changes hands at an agent. Both can earn the agent a commission.
+#: Cash exchanged at an agent. Both types can earn the agent a commission.
 CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})
-#: What a subscriber sends with these counts against the limits of the day and the month.
+#: Types that count toward a sending subscriber's daily and monthly limits.
 LIMITED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
-#: What a subscriber only ever receives.
+#: Types that a subscriber can only receive.
 RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
-#: Whom a compliance rule can be about, and the types in which that party can take part.
+#: Possible subjects of a compliance rule, and the types in which each can take part.
 PAYER, PAYEE, AGENT = "payer", "payee", "agent"
 SUBJECT_TYPES: Final = {
     PAYER: LIMITED_TYPES,
     PAYEE: RECEIVE_ONLY_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
     AGENT: CASH_TYPES | {TRANSFER, AGENT_FUND, AGENT_TRANSFER, COMMISSION_PAYOUT},
 }
-#: Payments to a merchant: their money arrives on an account that many pay at once, and can be
-#: refunded.
+#: Payments to a merchant. They can be refunded, and they credit an account that many payers
+#: credit concurrently.
 PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})

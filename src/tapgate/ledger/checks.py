@@ -1,4 +1,4 @@
-"""The checks that every command passes, in the order in which a client is told about them."""
+"""Checks that every command must pass, in order of precedence of their error codes."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,8 @@ from tapgate.ledger.context import CommandContext, Rejection
 from tapgate.ledger.pin_attempts import evaluate_pin
 from tapgate.ledger.state import Account, Card, State
 
-NO_PIN_DAILY_LIMIT_FACTOR = 5  # times the no-PIN limit, on one card
+#: Multiple of the no-PIN limit that one card may spend per day without a PIN.
+NO_PIN_DAILY_LIMIT_FACTOR = 5
 
 
 def _check_parties_exist(case: CommandContext) -> Rejection | None:
@@ -34,7 +35,7 @@ def _check_refund_original(case: CommandContext) -> Rejection | None:
     if original is None or payer is None:
         return Rejection(Code.TRANSACTION_NOT_FOUND)
     if payer.id == original.from_account:
-        return Rejection(Code.NOT_REFUNDABLE)  # the processor itself sent it: a refund, for one
+        return Rejection(Code.NOT_REFUNDABLE)  # sent by the processor, such as a refund
     return None if payer.id == original.to_account else Rejection(Code.TRANSACTION_NOT_FOUND)
 
 
@@ -87,7 +88,7 @@ def _check_payee_pin(case: CommandContext) -> Rejection | None:
     objection = _verify_pin(case, case.payee, case.payee_card, case.command.payee_pin)
     if objection is None or objection.details is None:
         return objection
-    # Two PINs were given: say that it is not the payer's.
+    # The request has two PINs: report that the payee's failed, not the payer's.
     return objection._replace(details=objection.details | {"party": "receiver"})
 
 
@@ -99,7 +100,7 @@ def _verify_pin(
     else:
         holder = account.owner_id if account is not None else None
     if holder is None:
-        return None  # an unlinked card has no PIN; its state is looked at next
+        return None  # an unlinked card has no PIN; a later check rejects it by status
     stored = case.state.pins.get(holder)
     if stored is None:
         return Rejection(Code.INVALID_PIN, {"attempts_remaining": 0})
@@ -114,7 +115,7 @@ def _verify_pin(
 def _check_sender_active(case: CommandContext) -> Rejection | None:
     objection = check_active(case.state, case.payer, case.payer_card, "sender")
     if objection is None and case.command.payee_pin is not None:
-        # An agent who hands out cash acts, even though the money comes to them.
+        # An agent who hands out cash is an acting party, although the agent receives the money.
         objection = check_active(case.state, case.payee, case.payee_card, "receiver")
     return objection
 
@@ -274,7 +275,7 @@ CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_receiver_max_balance,
 )
 
-#: What can be said of one side while the other is not known.
+#: Checks that need only one side, for use while the counterparty is not known.
 SENDER_CHECKS: tuple[Callable[[CommandContext], Rejection | None], ...] = (
     _check_sender_active,
     _check_transaction_limit,

@@ -1,4 +1,4 @@
-"""What the ledger is asked to do, and what it answers."""
+"""Commands that the ledger accepts, and their results."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
@@ -10,8 +10,7 @@ from tapgate.ledger import chart
 
 
 class Party(msgspec.Struct, frozen=True, gc=False):
-    """How a command names one side: by card, by owner (and which of the owner's accounts), or by
-    the account itself."""
+    """Reference to one side of a command: a card, an owner and account kind, or an account ID."""
 
     by: Literal["card", "owner", "account"]
     key: str | int
@@ -46,28 +45,28 @@ def account_party(account_id: int) -> Party:
     return Party("account", account_id)
 
 
-#: Cash that comes in from or goes out to the world outside the books.
+#: Cash that enters or leaves the ledger.
 CASH_PARTY = Party("owner", 0, chart.CASH)
 
 
 class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
-    """An idempotency key: a repeated request is replayed instead of executed."""
+    """Idempotency key within a scope: a repeated request is replayed instead of executed."""
 
     scope: str
     request_id: str
-    fingerprint: bytes  # of the request without its PINs
-    lookup_scopes: tuple[str, ...] = ()  # where it may be stored, if other than `scope` alone
+    fingerprint: bytes  # hash of the request without its PINs
+    lookup_scopes: tuple[str, ...] = ()  # scopes to search, if other than `scope` alone
 
 
 class PartnerReference(msgspec.Struct, frozen=True, gc=False):
-    """A partner's name for a top-up: one name, one top-up, whichever way it was asked for."""
+    """A partner's reference for a top-up, unique per top-up across all ways to request one."""
 
     partner_id: int
     reference: str
 
 
 class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """What came of a command. Stored with the transaction, so that a replay answers the same."""
+    """Result of a command, stored with the transaction so that a replay returns the same."""
 
     transaction_id: int
     status: str
@@ -83,9 +82,9 @@ class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     original_id: int | None = None
 
 
-#: Writes, in the database transaction that carries the order out, what else belongs to it. The
-#: accounts are locked, so it must not wait for who may wait for them; what it raises fails the
-#: order. A decline or a repetition has nothing to witness.
+#: Callback that writes related rows in the database transaction that executes the command.
+#: The accounts are locked, so it must not wait for a lock whose holder may wait for an account.
+#: An exception fails the command. It is not called for declines, rejections and replays.
 BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
 
 
@@ -93,27 +92,27 @@ PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One movement of money: from the payer to the payee."""
+    """A request to move money from the payer to the payee."""
 
     type: str
     channel: str
     payer: Party
     payee: Party
-    amount: int | None  # None: all of it, for refunds and commission payouts
+    amount: int | None  # None: the full amount, for refunds and commission payouts
     payer_pin: str | None = None
-    payee_pin: str | None = None  # of an agent who hands out the cash
+    payee_pin: str | None = None  # PIN of an agent who hands out cash
     pin_policy: PinPolicy = "if_given"
-    wallets_only: bool = False  # the caller may move subscribers' money only
-    original_id: int | None = None  # of a refund
+    wallets_only: bool = False  # the caller may move only subscribers' money
+    original_id: int | None = None  # the payment to refund
     idempotency_key: ScopedIdempotencyKey | None = None
     reference: PartnerReference | None = None
-    context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: kept, not judged
-    caller_error: Code | None = None  # what the caller found; told when it is its turn
+    context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: stored, not checked
+    caller_error: Code | None = None  # reported in its place among the checks
     before_commit: BeforeCommit | None = None
 
 
 class ReviewDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a review: the held funds go on to the payee, or back to the payer."""
+    """Outcome of a review: release the held funds to the payee, or return them to the payer."""
 
     transaction_id: int
     release: bool
@@ -124,7 +123,10 @@ LedgerCommand = Command | ReviewDecision
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """An answer, or a refusal that left nothing behind but perhaps a counted PIN try."""
+    """Outcome of a command: the result of a transaction, or a rejection.
+
+    A rejection stores nothing except, possibly, a failed PIN attempt.
+    """
 
     result: TransactionResult | None
     code: Code | None = None
@@ -132,7 +134,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     replayed: bool = False
 
     def require_accepted(self) -> TransactionResult:
-        """The answer of a movement that took place; a decline or refusal raised as its error."""
+        """Return the result of an accepted command; raise a decline or rejection as an ApiError."""
         if self.code is not None:
             headers = {"Idempotent-Replayed": "true"} if self.replayed else None
             raise ApiError(self.code, details=self.details, headers=headers)

@@ -1,10 +1,10 @@
-"""Commission on cash-in and cash-out, earned once for money that goes back and forth.
+"""Commission on cash-in and cash-out, earned only once on money that goes back and forth.
 
-A cash-in is matched with what the same customer cashed out at the same agent within the last 24
-hours, oldest first, and earns only on the rest. A cash-out is matched in the same way with the part
-of recent cash-ins that was itself matched: money that was handed out, brought back and is handed
-out again. Every amount is matched once. Both accounts are locked while this is decided, and the
-matches are stored in the same database transaction.
+A cash-in is matched against the same customer's cash-outs at the same agent within the last 24
+hours, oldest first, and earns commission only on the unmatched rest. A cash-out is matched in the
+same way against the matched part of recent cash-ins: money that was handed out, brought back and
+is handed out again. Every amount is matched at most once. Both accounts are locked during the
+decision, and the matches are stored in the same database transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,11 +24,11 @@ from tapgate.ledger.state import (
 
 _RATE_SCALE: Final = 100_000  # thousandths of a percent in a minor unit
 _MATCH_WINDOW: Final = timedelta(hours=24)
-#: A transaction released from a long review is matched with nothing older.
+#: Upper bound of the matching window for a transaction released from a long review.
 _MAX_LOOKBACK: Final = timedelta(days=7)
-#: More than twice the lookback: `verify` finds both sides of every match of the last week.
+#: More than twice the lookback, so that `verify` finds both sides of every match of the last week.
 _RETENTION: Final = timedelta(days=30)
-#: Rows pruned by a batch: more than it adds, so old rows disappear eventually.
+#: Lower bound of the prune limit, which always exceeds what a batch adds, so old rows run out.
 _PRUNE_LIMIT: Final = 100
 
 
@@ -39,7 +39,7 @@ def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashP
 
 
 def get_window_start(requested_at: datetime, now: datetime) -> datetime:
-    """Return the time from which movements are matched: a review does not let them expire."""
+    """Return the start of the matching window; time spent under review does not expire matches."""
     return max(requested_at - _MATCH_WINDOW, now - _MAX_LOOKBACK)
 
 
@@ -68,8 +68,8 @@ def earn_commission(
         transaction_type, agent.commission_tier, amount, earning
     )
     exact += agent.commission_remainder
-    # Half up, and the rounding error is carried over to the agent's next commission: however an
-    # amount is split, the parts earn together what the whole would earn.
+    # Round half up and carry the rounding error over to the agent's next commission: the parts of
+    # a split amount earn in total what the whole would earn.
     commission = (exact + _RATE_SCALE // 2) // _RATE_SCALE
     return EarnedCommission(
         pair, agent.id, tuple(matches), commission, exact - commission * _RATE_SCALE
@@ -77,7 +77,7 @@ def earn_commission(
 
 
 def build_posting(state: State, earned: EarnedCommission) -> Posting:
-    """Return how the platform pays the commission."""
+    """Return the posting with which the platform pays the commission."""
     expense = state.rules.platform_accounts[chart.COMMISSION_EXPENSE]
     account_id = state.agents[earned.agent_id].commission_account_id
     return Posting(expense, account_id, earned.amount)
@@ -86,7 +86,7 @@ def build_posting(state: State, earned: EarnedCommission) -> Posting:
 async def load_movements(
     tx: Any, since: Mapping[CashPair, datetime]
 ) -> dict[CashPair, list[CashMovement]]:
-    """Return the movements between each pair since a time, oldest first."""
+    """Return the movements of each pair since the given time, oldest first."""
     rows = await tx.fetch(
         """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,
                   (CASE moved.type WHEN 'agent_cashout' THEN moved.amount
@@ -115,7 +115,7 @@ async def load_movements(
 
 
 async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
-    """Insert the matches of a batch, by transaction, and prune some old ones."""
+    """Insert the matches of a batch, each with its transaction ID, and prune some old ones."""
     await tx.execute(
         """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)
            SELECT *, $4::timestamptz FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])""",

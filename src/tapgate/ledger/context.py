@@ -1,4 +1,4 @@
-"""One command with everything that was found about it, and the objections there can be."""
+"""Context in which one command is decided, and the reasons not to execute it."""
 
 from typing import Any, NamedTuple
 
@@ -14,8 +14,11 @@ from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransact
 
 
 class Rejection(NamedTuple):
-    """An objection. A decline is recorded as a failed transaction and uses up the request id; a
-    refusal leaves nothing behind."""
+    """Reason why a command is not executed.
+
+    A decline is stored as a failed transaction and consumes the idempotency key. A rejection stores
+    nothing.
+    """
 
     code: Code
     details: dict[str, Any] | None = None
@@ -23,7 +26,7 @@ class Rejection(NamedTuple):
 
 
 class CommandContext(msgspec.Struct, kw_only=True, gc=False):
-    """One command with everything that was found about it."""
+    """A command with the accounts, cards and amounts that its decision depends on."""
 
     state: State
     command: Command
@@ -36,13 +39,13 @@ class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     amount: int
     fee: int
     fee_payer: str
-    total_debit: int  # what the payer needs
+    total_debit: int  # amount that the payer must have available, before `refunded_fee`
     credited_amount: int
-    refunded_fee: int  # by the refund that completes a payment's amount, to the processor
-    limits: AccountRule | None  # of the payer, where the payer has any
-    counts_toward_limits: bool  # against them
+    refunded_fee: int  # returned to the processor by the refund that completes a payment
+    limits: AccountRule | None  # the payer's limits, if the payer has a KYC level
+    counts_toward_limits: bool  # toward the payer's limits
     pin_updates: list[PinState] = []
-    wrong_pin_account: Account | None = None  # a wallet
+    wrong_pin_account: Account | None = None  # always a wallet
     matches: list[RuleMatch] = []
 
     def build_limit_decline(self, code: Code, *, limit: int, used: int) -> Rejection:

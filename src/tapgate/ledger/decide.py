@@ -1,7 +1,7 @@
-"""What happens to a command: the whole business decision, without any I/O.
+"""Business decision on a command, without any I/O.
 
-`decide` takes what was loaded and one command and returns data; the first check that objects ends
-the matter.
+`decide` takes the loaded state and one command, and returns plain data. The first failing check
+determines the outcome.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def decide(
 
 
 def _find_replay(case: CommandContext) -> Outcome | None:
-    """Return the original outcome of a replay; a key reused for another request is a conflict."""
+    """Return the original outcome of a replay, or a conflict if the key was used differently."""
     command = case.command
     if command.idempotency_key is not None:
         outcome = _find_replayed_request(case.state, command.idempotency_key)
@@ -70,8 +70,11 @@ def _find_replay(case: CommandContext) -> Outcome | None:
 
 
 def _find_replayed_request(state: State, request: ScopedIdempotencyKey) -> Outcome | None:
-    """Several requests are found where keys of one owner used one id before the owner was the
-    scope: the request that is repeated is replayed, and any other is a conflict."""
+    """Return the replayed outcome or a conflict, or None if the key is new.
+
+    The lookup may find several requests: before keys were scoped to their owner, each API key of an
+    owner could use the same ID. A matching fingerprint is a replay; anything else is a conflict.
+    """
     scopes = request.lookup_scopes or (request.scope,)
     found = [state.prior_requests.get((scope, request.request_id)) for scope in scopes]
     for earlier in found:
@@ -108,7 +111,7 @@ def _decline(case: CommandContext, objection: Rejection, transaction_id: int) ->
         details=objection.details,
         original_id=case.command.original_id,
     )
-    # What was declined for another reason matched no rule: it does not count.
+    # A transaction declined for another reason does not count as a match of any rule.
     if objection.code == Code.COMPLIANCE_REJECTED:
         case.matches = [match for match in case.matches if match.rule.action == "block"]
     else:
@@ -150,7 +153,7 @@ def _accept(case: CommandContext, transaction_id: int) -> Decision:
         outcome=build_outcome(answer, replayed=False),
         transaction=_build_transaction(case, answer, held=held, counted_on=counted_on),
         postings=() if review else _build_postings(case, payer, payee, earned),
-        # The platform's own accounts are never locked and cannot run short: they hold nothing.
+        # Platform accounts are never locked and cannot run short, so they need no hold.
         hold=Hold(payer.id, held) if review and payer.is_locked else None,
         usage=usage,
         pin_updates=tuple(case.pin_updates),
@@ -209,7 +212,7 @@ def _build_postings(
     if earned is not None and earned.amount:
         postings.append(commission.build_posting(case.state, earned))
     if case.refunded_fee:
-        # First, so that the processor can pay the whole amount back out of what it received.
+        # First, so that the processor can refund the full amount out of what it received.
         postings.insert(0, Posting(own[chart.FEES], payer.id, case.refunded_fee))
     return tuple(postings)
 

@@ -1,7 +1,7 @@
-"""The one way money moves: orders wait together, and one database transaction carries all of them.
+"""Group commit for all money movements: one database transaction executes a batch of commands.
 
-While a batch is on its way to the database, arriving orders gather for the next one. Light load: a
-batch of one. Heavy load: round trips and the disk's flush are shared by hundreds.
+While a batch is being processed, arriving commands queue up for the next one. Under light load, a
+batch holds one command. Under heavy load, hundreds share the round trips and the disk flush.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ from tapgate.store.signals import Signals
 log = structlog.get_logger()
 
 MAX_BATCH_SIZE: Final = 500
-#: More than a process answers at once: orders also come from elsewhere.
+#: Above the concurrency limit for requests, because commands also come from other sources.
 MAX_PENDING_COMMANDS: Final = 2_000
 _MAX_ATTEMPTS: Final = 3
-#: How many turns of the event loop a request may take from its socket to the ledger.
+#: Event loop iterations that a request may need to get from its socket to the ledger.
 _GATHER_LOOP_TURNS: Final = 4
-#: One for the batch, one for rules and health.
+#: One connection for the batch, one for rules and health checks.
 _POOL_SIZE: Final = 2
 
-#: Every statement of a batch looks rows up by their keys, whatever their number: one plan each,
-#: made once and kept, also if the tables were empty then. So it must not be one that scans a table.
+#: Every statement of a batch looks up rows by key, so one generic plan per statement suffices.
+#: Plans are cached even if the tables were empty at planning time, so they must not scan tables.
 _SESSION_SETTINGS: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -59,12 +59,12 @@ class PendingCommand(NamedTuple):
     future: asyncio.Future[Outcome]
 
 
-#: Is told of every batch that was carried: its size, and how many seconds it took.
+#: Called after every committed batch with its size and its duration in seconds.
 BatchCallback = Callable[[int, float], None]
 
 
 class BatchStats(msgspec.Struct):
-    """How batches form: what was carried so far."""
+    """Counters of the batches processed so far."""
 
     batches: int = 0
     commands: int = 0
@@ -100,8 +100,8 @@ class Ledger:
         self._pending: deque[PendingCommand] = deque()
         self._wakeup = asyncio.Event()
         self._is_stopping = False
-        #: One batch on its way at a time. A second beside it would only wait for the rows that the
-        #: first has locked, and each would carry half as many (measured in docs/benchmarks.md).
+        #: Processes one batch at a time. A second worker would only wait for rows that the first
+        #: has locked, and batches would be half as large (measured in docs/benchmarks.md).
         self._worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
@@ -141,7 +141,7 @@ class Ledger:
         return ledger
 
     async def stop(self) -> None:
-        """What waits is still carried; nothing new is taken."""
+        """Shut down gracefully: process the pending commands and accept no new ones."""
         self._is_stopping = True
         self._wakeup.set()
         if self._worker is not None:
@@ -161,7 +161,10 @@ class Ledger:
         return True
 
     async def submit(self, order: LedgerCommand) -> Outcome:
-        """Carry out one order. 503 when too much is waiting or the database cannot be reached."""
+        """Execute one command and return its outcome.
+
+        Raises 503 when the queue is full, the ledger is stopping or the database is unreachable.
+        """
         if self._is_stopping:
             raise unavailable("The service is stopping; nothing was moved")
         if len(self._pending) >= MAX_PENDING_COMMANDS:
@@ -169,15 +172,15 @@ class Ledger:
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(order, result))
         self._wakeup.set()
-        # A caller who goes away takes only its own waiting back: the order is carried all the same.
+        # If the caller is cancelled, only this wait ends: the command is still executed.
         return await result
 
     async def assess(
         self, database: Database, *, transaction_type: str, amount: int, subscriber_id: int | None
     ) -> Assessment:
-        """What would be said of a transaction now; without a subscriber, its fee only.
+        """Assess a transaction without executing it; without a subscriber, return only its fee.
 
-        On connections of the caller's: those of the ledger are for moving money.
+        Uses the caller's connections, because the ledger's own are reserved for moving money.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
@@ -190,9 +193,9 @@ class Ledger:
             )
 
     async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
-        """What is left of a subscriber's limits by the ledger's own count, and its own clock.
+        """Return a subscriber's allowance by the ledger's own usage counters and clock.
 
-        On connections of the caller's, too.
+        Uses the caller's connections, as `assess` does.
         """
         async with database.transaction() as tx:
             rules = await self._get_rules(tx)
@@ -212,8 +215,11 @@ class Ledger:
                 await self._process_batch(batch)
 
     async def _gather_batch(self) -> None:
-        """While more orders come in, the batch grows: there is work to do on them meanwhile, and
-        two small batches cost more than a large one (measured in docs/benchmarks.md)."""
+        """Wait while commands keep arriving, so that the batch grows.
+
+        Two small batches cost more than a large one (measured in docs/benchmarks.md), and the
+        event loop spends the time on the requests that submit the commands.
+        """
         there = 0
         while there < len(self._pending) < MAX_BATCH_SIZE:
             there = len(self._pending)
@@ -221,7 +227,7 @@ class Ledger:
                 await asyncio.sleep(0)
 
     async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
-        """What is returned stands in the way of every order: the database is lost."""
+        """Process a batch, and return the error if the database is unreachable for all commands."""
         started = perf_counter()
         try:
             outcomes = await self._run_with_retries([waiting.command for waiting in batch])
@@ -243,7 +249,7 @@ class Ledger:
         return None
 
     async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
-        """Somebody's order cannot be stored: each on its own, so that only that one fails."""
+        """Process commands one by one, so that only the one that cannot be stored fails."""
         for number, waiting in enumerate(batch):
             lost = await self._process_batch([waiting])
             if lost is not None:
@@ -263,7 +269,7 @@ class Ledger:
             except (
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
-                asyncpg.UniqueViolationError,  # two processes made the same identifier
+                asyncpg.UniqueViolationError,  # two processes generated the same ID
                 StaleLoadError,
             ):
                 self.batch_stats.retries += 1
@@ -274,7 +280,7 @@ class Ledger:
     async def _run_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
         async with self._database.transaction() as tx:
             if self._new_id.is_ahead:
-                # Lists find the transactions of a day by their identifiers.
+                # Lists select a day's transactions by ID range, so IDs must not run ahead of time.
                 self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
             rules = await self._get_rules(tx)
             state = await load(tx, orders, rules, self._clock, self._timezone)
@@ -321,7 +327,7 @@ async def _run_before_commit(
     try:
         await witness(tx, outcome.result)
     except ApiError as refusal:
-        # Told as what it is, it would look like an outage, which fails the whole batch.
+        # `_process_batch` would take an ApiError for an outage and fail the whole batch.
         raise RuntimeError(f"an order was refused by its witness: {refusal.code}") from refusal
 
 
@@ -329,4 +335,4 @@ def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:
     for waiting in batch:
         if not waiting.future.done():
             waiting.future.set_exception(error)
-            waiting.future.exception()  # seen, also if whoever asked has gone
+            waiting.future.exception()  # mark as retrieved, in case the caller was cancelled

@@ -1,7 +1,7 @@
-"""What a batch tells whoever asked to be told: one statement, in the batch's own transaction.
+"""Webhook events of a batch, enqueued by one statement in the batch's database transaction.
 
-Only the type of an event and what it is about are written here; its record is looked up when it is
-first sent. While nobody wants to know, this costs nothing.
+Only the type and the subject of an event are written here. The record is loaded when the event is
+first sent. Without subscribers, no statement is executed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ async def enqueue_events(
 async def enqueue_alert_events(
     tx: Any, new_alerts: Sequence[int], now: datetime, new_id: IdGenerator
 ) -> None:
-    """Of alerts that were raised outside of a batch."""
+    """Enqueue events for alerts that were raised outside a batch."""
     await _insert_events(
         tx, [LedgerEvent(ALERT_CREATED, alert) for alert in new_alerts], now, new_id
     )
@@ -99,9 +99,9 @@ def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
 
 
 def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
-    """The agents, once for each time that their float fell below what is low.
+    """Yield an agent's ID each time the agent's float drops below the threshold.
 
-    The steps are followed one by one: however orders come together, the same is told.
+    Postings are followed one by one, so the events do not depend on how commands are batched.
     """
     low = state.rules.low_float_threshold
     floats = {

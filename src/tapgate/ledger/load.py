@@ -1,10 +1,11 @@
-"""Fetch and lock everything that a batch names, in a constant number of statements.
+"""Fetch and lock everything that a batch refers to, in a constant number of statements.
 
-Locks are taken in one total order, so that batches never wait for each other in a circle: names of
-requests, then accounts by number, then merchants' accounts by number. A batch that only credits
-merchants does not lock them here at all: many pay into them at once, and `write` adds to them
-last. A batch that also takes from a merchant locks all of its merchants here, at once. Who is named
-by one account is locked with all accounts: the PIN and its tries are the owner's.
+Locks are taken in one total order, so that batches never deadlock: idempotency keys and partner
+references, then accounts by ID, then merchants' settlement accounts by ID. A batch that only
+credits merchants does not lock their accounts here, because many batches credit them concurrently:
+`write` adds to them last. A batch that may also debit a merchant locks all its merchants here, in
+one statement. A party given by account ID is locked with all accounts of its owner, because the
+PIN and its failure count belong to the owner.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +44,7 @@ _SELECT_CREDITED_MERCHANTS = (
 )
 
 _FIND_ACCOUNTS = f"({_SELECT_LOCKABLE}) UNION ALL {_SELECT_CREDITED_MERCHANTS}"
-# Two processes given the same request at once: the second waits here for the first's answer.
+# If two processes receive the same request concurrently, the second waits here for the first.
 _LOCK_ACCOUNTS = f"""
     WITH named AS ({_SELECT_LOCKABLE} AND 0 <= (
         SELECT count(pg_advisory_xact_lock(number))
@@ -57,12 +58,11 @@ _AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
 
 
 class StaleLoadError(Exception):
-    """A card was linked, or a transaction came about, while the batch was being loaded: its account
-    is not locked."""
+    """An account is not locked: its card was linked or its transaction created during the load."""
 
 
 class BatchKeys:
-    """What the orders of a batch name."""
+    """Keys of all rows that the commands of a batch refer to."""
 
     def __init__(self, orders: Sequence[LedgerCommand]) -> None:
         self.card_serials: set[str] = set()
@@ -72,7 +72,7 @@ class BatchKeys:
         self.transaction_ids: set[int] = set()
         self._debits_merchants = False
         self.request_keys: set[tuple[str, str]] = set()
-        self.lookup_keys: set[tuple[str, str]] = set()  # former scopes: only read, so never locked
+        self.lookup_keys: set[tuple[str, str]] = set()  # former scopes: read-only, so never locked
         self.partner_references: set[tuple[int, str]] = set()
         for order in orders:
             if isinstance(order, Command):
@@ -104,13 +104,13 @@ class BatchKeys:
             self.card_serials.add(str(party.key))
         elif party.by == "account":
             self.account_ids.add(int(party.key))
-            self._debits_merchants = True  # it may be a merchant's
+            self._debits_merchants = True  # the account may be a merchant's
         elif party.kind not in chart.PLATFORM_ACCOUNT_KINDS:
             self.owner_ids.add(int(party.key))
             self._debits_merchants |= party.kind == chart.SETTLEMENT
 
     def get_account_arguments(self) -> tuple[list[Any], ...]:
-        """What the accounts are found by."""
+        """Return the query arguments that select the accounts."""
         return (
             list(self.card_serials),
             list(self.owner_ids),
@@ -120,7 +120,7 @@ class BatchKeys:
         )
 
     def get_lock_names(self) -> list[str]:
-        """What only one batch at a time may work on, beside accounts."""
+        """Return the names to lock besides accounts, so that only one batch works on each."""
         return [f"{whose} {name}" for whose, name in (*self.request_keys, *self.partner_references)]
 
 
@@ -135,14 +135,14 @@ async def load(
 async def load_without_locks(
     tx: Any, orders: Sequence[LedgerCommand], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
-    """The same without locks, for what only wants to know: by then it may be different."""
+    """Load the same state without locks, for reads that may be out of date when they are used."""
     names = BatchKeys(orders)
     accounts = _build_accounts(await tx.fetch(_FIND_ACCOUNTS, *names.get_account_arguments()))
     return await _load_state(tx, accounts, names, orders, rules, clock, timezone)
 
 
 async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
-    """Without a lock."""
+    """Return an account without locking it."""
     row = await tx.fetchrow(
         f"SELECT {_ACCOUNT_COLUMNS} FROM accounts WHERE owner_id = $1 AND kind = $2", owner_id, kind
     )
@@ -158,7 +158,7 @@ async def _lock_accounts(tx: Any, names: BatchKeys) -> dict[int, Account]:
 def _build_accounts(rows: Sequence[Any]) -> dict[int, Account]:
     accounts: dict[int, Account] = {}
     for row in rows:
-        # A merchant that is also named as somebody who pays comes first as one that is locked.
+        # A merchant that is also a payer appears twice; the locked row comes first.
         accounts.setdefault(row["id"], Account(*row))
     return accounts
 
@@ -187,7 +187,7 @@ async def _load_state(
         for account in accounts.values()
         if account.owner_id is not None
     }
-    # Of accounts that are locked, nothing that is read here can change before the batch is done.
+    # Data of locked accounts that is read here cannot change before the batch commits.
     await _load_requests(tx, state, names)
     await _load_transactions(tx, state, names)
     await _load_cards(tx, state, names)
@@ -268,14 +268,14 @@ async def _load_transactions(tx: Any, state: State, names: BatchKeys) -> None:
     if not sides <= {None, *state.accounts}:
         raise StaleLoadError
     for row in rows:
-        # A card that was declined because it had no wallet may have one by now, which is not
-        # locked.
+        # A card that was declined because it was unlinked may have been linked since, to a wallet
+        # that is not locked.
         serials = (row["from_account"] and row["card_serial"], row["to_card_serial"])
         names.card_serials.update(serial for serial in serials if serial)
 
 
 async def _load_cards(tx: Any, state: State, names: BatchKeys) -> None:
-    """With the PIN of each, which is its holder's or a child card's own."""
+    """Load cards with their PINs: the holder's PIN, or a child card's own."""
     if not names.card_serials:
         return
     rows = await tx.fetch(
@@ -297,7 +297,7 @@ async def _load_cards(tx: Any, state: State, names: BatchKeys) -> None:
 
 
 async def _load_pins(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
-    """Of those who are not named by a card."""
+    """Load the PINs of parties that are not identified by a card."""
     holders = [
         account.owner_id
         for order in orders
@@ -338,7 +338,7 @@ async def _load_agents(tx: Any, state: State, orders: Sequence[LedgerCommand]) -
 
 
 def _list_held_cash(state: State) -> list[tuple[StoredTransaction, int, int]]:
-    """Cash-ins and cash-outs under review that this batch may release, with their accounts."""
+    """Return the cash-ins and cash-outs under review that this batch may release."""
     return [
         (row, row.from_account, row.to_account)
         for row in state.transactions.values()

@@ -1,4 +1,4 @@
-"""The rule of wrong PINs: three in a row lock it for half an hour."""
+"""PIN lockout policy: three consecutive failures lock the PIN for 30 minutes."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ LOCK_DURATION = timedelta(minutes=30)
 
 
 class PinState(msgspec.Struct, frozen=True, gc=False):
-    """A stored PIN and the tries made at it."""
+    """A stored PIN and its failure count."""
 
     holder_id: int
     key_id: str
@@ -25,19 +25,19 @@ class PinState(msgspec.Struct, frozen=True, gc=False):
 
 
 class PinVerdict(msgspec.Struct, frozen=True, gc=False):
-    """`state` is what to store afterwards; `code` is None when the PIN was right."""
+    """Verdict on one attempt: the `state` to store, and a `code` that is None for a correct PIN."""
 
     state: PinState
     code: Code | None = None
     details: dict[str, Any] | None = None
 
 
-#: Whether a PIN is the stored one; knows the key that the stored one was made with.
+#: Returns whether a PIN matches the stored one, using the key that the stored one was hashed with.
 PinMatcher = Callable[[PinState, str], bool]
 
 
 def evaluate_pin(state: PinState, pin: str, is_right: PinMatcher, now: datetime) -> PinVerdict:
-    """Judge one try. A locked PIN is not even looked at."""
+    """Evaluate one attempt. A locked PIN is not compared at all."""
     if state.locked_until is not None and now < state.locked_until:
         return PinVerdict(
             state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}

@@ -1,7 +1,7 @@
-"""Wrong PINs that were counted: of a subscriber and of the child cards that spend the same wallet.
+"""Failed PIN attempts per wallet, including those on child cards that spend from it.
 
-Written with the try counter, under the lock of the wallet's account. Every one is kept, so that a
-rule that is switched on knows what happened before; only an active rule has them counted.
+Written together with the failure count, under the lock on the wallet's account. Every failure is
+stored, so that a newly activated rule sees earlier ones. They are counted only for active rules.
 """
 
 from collections.abc import Collection
@@ -10,18 +10,18 @@ from typing import Any, Final
 
 from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
 
-#: Removed at most at once: more than are added, so that what is too old disappears in the end.
+#: Lower bound of the prune limit, which always exceeds what a call adds, so old rows run out.
 _PRUNE_LIMIT: Final = 100
 
 
 async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> None:
-    """Also removes some of what no rule can count any more."""
+    """Insert failures, and prune some that are too old for any rule to count."""
     await tx.execute(
         "INSERT INTO pin_failures (account_id, failed_at) SELECT unnest($1::bigint[]), $2",
         list(account_ids),
         now,
     )
-    # Others who remove at the same time are not waited for.
+    # SKIP LOCKED: do not wait for other processes that prune concurrently.
     await tx.execute(
         """DELETE FROM pin_failures WHERE ctid = ANY (ARRAY(
                SELECT ctid FROM pin_failures WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
@@ -34,7 +34,7 @@ async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> 
 async def count_failures(
     tx: Any, watches: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
 ) -> dict[tuple[int, int], int]:
-    """(rule, account) -> how many in the rule's window."""
+    """Return the number of failures in the rule's window, by (rule ID, account ID)."""
     if not watches or not account_ids:
         return {}
     rows = await tx.fetch(

@@ -1,5 +1,7 @@
-"""Stored PINs outside of a movement of money: set one, check one. The caller holds the lock on the
-holder's account, as every batch does."""
+"""Setting and checking PINs outside a money movement.
+
+The caller must hold the lock on the holder's account, as every batch does.
+"""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -14,7 +16,7 @@ from tapgate.ledger.screening import find_wrong_pin_matches
 
 
 class PinHash(Protocol):
-    """What is stored of a PIN: enough to recognise it, not to know it."""
+    """Stored form of a PIN, which verifies it without revealing it."""
 
     @property
     def key_id(self) -> str: ...
@@ -25,7 +27,7 @@ class PinHash(Protocol):
 
 
 async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
-    """Store a PIN; tries made at an earlier one are forgotten."""
+    """Store a PIN and reset the failure count of the previous one."""
     await tx.execute(
         """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
            ON CONFLICT (holder_id) DO UPDATE SET key_id = EXCLUDED.key_id, salt = EXCLUDED.salt,
@@ -41,8 +43,11 @@ async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
 async def check_pin(
     tx: Any, holder_id: int, pin: str, is_right: PinMatcher, now: datetime, new_id: IdGenerator
 ) -> PinVerdict:
-    """Judge one try and store its count; `new_id` is for an alert about too many wrong ones. The
-    verdict is returned, never raised, so that the count is committed whatever the verdict is."""
+    """Evaluate one attempt and store the failure count.
+
+    `new_id` provides the ID of an alert about too many failures. The verdict is returned, never
+    raised, so that the count is committed in every case.
+    """
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until
            FROM pins WHERE holder_id = $1""",
@@ -63,7 +68,7 @@ async def check_pin(
 
 
 async def _record_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdGenerator) -> None:
-    """What a batch does about a wrong PIN of a subscriber or a child card."""
+    """Record a subscriber's or child card's wrong PIN, as a batch does."""
     wallet = await tx.fetchrow(
         """SELECT id, owner_id FROM accounts
            WHERE kind = 'wallet'
@@ -71,7 +76,7 @@ async def _record_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdGe
         holder_id,
     )
     if wallet is None:
-        return  # an agent's
+        return  # the PIN belongs to an agent
     await pin_failures.add_failures(tx, [wallet["id"]], now)
     watches = [
         rule for rule in await rules.load_compliance_rules(tx) if rule.type == rules.PIN_FAILURES

@@ -1,4 +1,4 @@
-"""When the books were proven, and what came of it: remembered, so that everybody can see it."""
+"""Stored results of ledger verification runs."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -16,7 +16,7 @@ class StoredProof(msgspec.Struct, frozen=True):
     transactions: int
     entries: int
     accounts: int
-    broken: list[str]  # the claims that do not hold
+    broken: list[str]  # the claims that failed
 
     @property
     def is_valid(self) -> bool:

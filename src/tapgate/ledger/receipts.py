@@ -1,8 +1,7 @@
-"""Whom a batch's movements concern enough to be told on the phone: one statement, in the batch's
-own transaction.
+"""Receipts of a batch, enqueued by one statement in the batch's database transaction.
 
-Only who is to be told of which transaction is written here; the words are found when the message is
-made. A batch that concerns nobody costs nothing.
+Only the recipient and the transaction are written here. The text is composed when the message is
+built. A batch without recipients executes no statement.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +19,7 @@ _PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
     chart.REFUND,
 }
 _PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
-#: Who asks by messaging reads the answer in the same chat.
+#: A payer who uses this channel gets the response in the same chat.
 _CHAT_CHANNEL: Final = "messaging"
 
 
@@ -67,7 +66,7 @@ def _iter_receipts(
 
 
 def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredTransaction | None:
-    """What completed by this decision: at once, or by the release of what was held."""
+    """Return the transaction that this decision completed, directly or by releasing a hold."""
     made, change = decision.transaction, decision.change
     if made is not None:
         return made if made.status == "completed" else None
@@ -77,7 +76,10 @@ def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredT
 
 
 def _was_confirmed_in_chat(row: NewTransaction | StoredTransaction) -> bool:
-    """Of what was held the chat has only said that it is."""
+    """Return whether the payer already read in chat that the payment is completed.
+
+    For a transaction released from review, the chat reported only the hold.
+    """
     return isinstance(row, NewTransaction) and row.channel == _CHAT_CHANNEL
 
 

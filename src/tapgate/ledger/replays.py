@@ -1,9 +1,8 @@
-"""How often the request of a transaction came again.
+"""Replay counts per transaction.
 
-Counted in the process and written down about once a second, for many at once: a replay itself
-writes nothing. A process that is killed takes the counts of its last second with it, and one that
-loses the database at the very commit may count them twice; they tell people what a client did, and
-no money depends on them.
+Counts are kept in memory and flushed about once a second in one statement: a replay itself writes
+nothing. A killed process loses the counts of its last second, and a connection lost during the
+commit may count them twice. The counts only inform operators: no money depends on them.
 """
 
 from collections.abc import Iterable
@@ -29,7 +28,7 @@ class ReplayCounter:
         self._counts: dict[int, ReplayCount] = {}
 
     def count(self, outcomes: Iterable[Outcome]) -> None:
-        """Those of these that are replays."""
+        """Count the outcomes that are replays."""
         for outcome in outcomes:
             if outcome.replayed and outcome.result is not None:
                 self._add(outcome.result.transaction_id, ReplayCount(1, self._clock()))
@@ -45,7 +44,7 @@ class ReplayCounter:
             return
         try:
             await database.execute(
-                # In one order: other processes write down what they counted, too.
+                # Sorted, so that concurrent flushes of several processes cannot deadlock.
                 """INSERT INTO replays AS kept (transaction_id, count, last_at)
                    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
                      AS new (transaction_id, count, last_at) ORDER BY transaction_id

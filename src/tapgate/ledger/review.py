@@ -1,4 +1,4 @@
-"""The end of a review: release or reject a transaction whose funds are held."""
+"""Review decisions: release or reject a transaction whose funds are held."""
 
 from tapgate.errors import Code
 from tapgate.ledger import chart, commission
@@ -100,7 +100,7 @@ def _release_funds(
 def _earn_commission(
     state: State, row: StoredTransaction, payer: Account, payee: Account
 ) -> EarnedCommission:
-    """Commission is decided when the money moves, by the rules and matches of that time."""
+    """Calculate the commission at release, with the rules and matches in effect at that time."""
     since = commission.get_window_start(row.created_at, state.now)
     return commission.earn_commission(state, row.type, payer, payee, row.amount, since)
 

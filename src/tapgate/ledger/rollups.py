@@ -1,9 +1,8 @@
-"""How many transactions there were and how much they moved, added up while they happen.
+"""Transaction counts and volumes per 15-minute bucket, updated by the batch that writes them.
 
-A batch adds to few rows, in the database transaction that writes it, so the figures are always
-exactly what the transactions say; `tapgate verify` proves it. Every process has rows of its own
-(its slot), so that none waits for another. Looking at the figures takes as long whatever the
-number of transactions.
+A batch updates few rows, in its own database transaction, so the rollups always agree with the
+transactions: `tapgate verify` proves it. Each process has its own rows (its slot), so processes do
+not wait for each other. The cost of reading does not depend on the number of transactions.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from tapgate.ledger.state import Decision, State
 from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
-#: What was counted of times that are over, by whomever.
+#: Slot of the compacted rows of closed buckets, merged from all processes.
 _COMPACTED_SLOT: Final = -1
 _COMPACT_AFTER: Final = timedelta(hours=1)
 _COMPACT_LIMIT: Final = 2_000
@@ -36,12 +35,15 @@ class RollupKey(NamedTuple):
 
 
 def get_bucket_start(moment: datetime) -> datetime:
-    """The quarter of an hour: in some time zones a day begins at one."""
+    """Return the start of the 15-minute bucket.
+
+    Buckets are that short because a day starts on a quarter hour of UTC in some time zones.
+    """
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
 
 async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -> None:
-    """Count what a batch decided; one statement, over as many rows as there are kinds of it."""
+    """Add a batch to the rollups: one statement, with one row per distinct key."""
     sums: dict[RollupKey, list[int]] = {}
     for key, times, amount, fee in _iter_changes(state, decisions):
         found = sums.get(key)
@@ -52,7 +54,7 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
         found[2] += times * fee
     if not sums:
         return
-    # In one order: two processes have the same slot when very many were started.
+    # Sorted to avoid deadlocks: with very many process starts, two processes can share a slot.
     keys = sorted(sums, key=lambda key: (*key[:3], key.failure_code or ""))
     await tx.execute(
         f"""INSERT INTO figures (quarter, type, outcome, failure_code, slot, count, amount, fees)
@@ -75,12 +77,12 @@ async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], s
 def _iter_changes(
     state: State, decisions: Sequence[Decision]
 ) -> Iterator[tuple[RollupKey, int, int, int]]:
-    """(what, +1 or -1, amount, fee) of everything that is new or has become something else."""
+    """Yield (key, +1 or -1, amount, fee) for every new transaction and every change of status."""
     now = get_bucket_start(state.now)
     for decision in decisions:
         new = decision.transaction
         if new is not None:
-            # A refund is a transaction of its own; what it refunds stays completed.
+            # A refund is a transaction of its own; the refunded payment stays counted as completed.
             yield (
                 RollupKey(now, new.type, new.status, new.failure_code),
                 1,
@@ -97,8 +99,11 @@ def _iter_changes(
 
 
 class RollupCompactor:
-    """Makes one row of those of all processes when their time is over, so that there are as many
-    however many processes there were. What a review ends later is counted, and folded, again."""
+    """Compacts per-process rows of closed buckets.
+
+    The table therefore does not grow with the number of processes. A later review decision adds
+    rows to a closed bucket again, and the next run compacts them.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -116,7 +121,7 @@ class RollupCompactor:
         async with self._database.transaction() as tx:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return 0
-            # What a batch is adding to at this moment is left for the next time.
+            # SKIP LOCKED leaves rows that a batch is updating to the next run.
             folded = await tx.fetchval(
                 f"""WITH old AS (
                         DELETE FROM figures WHERE ctid = ANY (ARRAY(

@@ -1,5 +1,7 @@
-"""The rules that money is decided by: limits, fees, commissions, compliance; and what of it is told
-to whom. Loaded once, shared by all batches of a process, loaded anew when somebody changed them."""
+"""Rules for deciding commands: limits, fees, commissions, compliance and subscriptions.
+
+Loaded once, shared by all batches of a process, and reloaded after a change.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -9,10 +11,10 @@ import msgspec
 from tapgate import ids, money
 from tapgate.ledger import chart
 
-#: Announced to every process when one of the tables below was changed.
+#: Signal sent to every process when one of the tables below changes.
 RULES_CHANGED: Final = "ledger_rules"
 
-# What the ledger can tell.
+# Event types that the ledger publishes.
 TRANSACTION_COMPLETED: Final = "transaction.completed"
 TRANSACTION_FAILED: Final = "transaction.failed"
 TRANSACTION_UNDER_REVIEW: Final = "transaction.under_review"
@@ -30,9 +32,9 @@ EVENT_TYPES: Final = frozenset(
     }
 )
 PIN_FAILURES: Final = "PIN_FAILURES"
-#: What a rule compares with its threshold is a number of things, not an amount.
+#: Rule types whose threshold is a count, not an amount.
 COUNT_RULE_TYPES: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
-#: No rule looks back further.
+#: Upper bound of every rule's window.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
 
 
@@ -79,14 +81,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     commissions: dict[tuple[str, int], CommissionRule]  # (type, tier)
     compliance_rules: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account
-    subscribed_events: frozenset[str] = frozenset()  # those that somebody wants to be told
+    subscribed_events: frozenset[str] = frozenset()  # event types with at least one subscriber
     low_float_threshold: int = 0
-    receipt_kinds: frozenset[str] = frozenset()  # the kinds that people are told on their phones
+    receipt_kinds: frozenset[str] = frozenset()  # kinds of receipts sent to phones
     #: transaction type -> subject -> the compliance rules that apply
     screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
 
     def __post_init__(self) -> None:
-        """Group the compliance rules: they are read for every transaction."""
+        """Group the compliance rules by type and subject, because every transaction reads them."""
         screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
         for rule in self.compliance_rules:
             for kind in rule.transaction_types:
@@ -95,7 +97,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "screening", screening)
 
     def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
-        """The fee on an amount, and which side pays it."""
+        """Return the fee for an amount, and the side that pays it."""
         for step in self.fees.get(transaction_type, ()):
             if step.up_to is None or amount <= step.up_to:
                 return money.apply_rate(amount, step.rate), step.payer
@@ -104,15 +106,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     def calculate_commission(
         self, transaction_type: str, tier: int, amount: int, earning: int
     ) -> int:
-        """Return the commission on the part of an amount that earns one, exactly: in thousandths of
-        a percent of a minor unit."""
+        """Return the unrounded commission on the earning part of an amount.
+
+        The unit is a thousandth of a percent of a minor unit.
+        """
         rule = self.commissions.get((transaction_type, tier))
         if rule is None or amount < rule.minimum_amount:
             return 0
         return earning * rule.rate
 
     def list_window_rules(self, subject: str) -> list[ComplianceRule]:
-        """Return the rules that count or add up the transactions of a subject."""
+        """Return the rules that count or sum a subject's transactions over a time window."""
         return [
             rule
             for rule in self.compliance_rules
@@ -164,7 +168,7 @@ def _parse_subscriptions(wanted: Iterable[str]) -> frozenset[str]:
 
 
 async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
-    """The compliance rules that are active."""
+    """Return the active compliance rules."""
     rows = await tx.fetch(
         """SELECT id, type, subject, transaction_types, threshold, window_seconds, action, severity
            FROM compliance_rules WHERE status = 'active' ORDER BY id"""
@@ -175,7 +179,7 @@ async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
     )
 
 
-#: level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit, requirements
+#: KYC level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit, requirements
 _DEFAULT_LIMITS: Final = {
     1: (500_000, 50_000, 100_000, 1_000_000, 500, ["phone_number"]),
     2: (2_000_000, 250_000, 500_000, 5_000_000, 2_000, ["phone_number", "id_front", "selfie"]),
@@ -188,7 +192,7 @@ _DEFAULT_LIMITS: Final = {
         ["phone_number", "id_front", "id_back", "selfie", "proof_of_address"],
     ),
 }
-#: type, up to (major units), thousandths of a percent, who pays
+#: type, upper bound (major units), rate in thousandths of a percent, fee payer
 _DEFAULT_FEES: Final = (
     (chart.TRANSFER_P2P, 50_000, 1_500, "sender"),
     (chart.TRANSFER_P2P, 500_000, 1_000, "sender"),
@@ -203,7 +207,7 @@ _SCREENED_TYPES: Final = [
     chart.ONLINE_PAYMENT,
 ]
 _HOUR_SECONDS, _DAY_SECONDS = 3_600, 86_400
-#: type -> thousandths of a percent for the tiers 1, 2, 3
+#: type -> rate in thousandths of a percent for tiers 1, 2 and 3
 _DEFAULT_COMMISSIONS: Final = {
     chart.AGENT_CASHIN: (1_000, 1_500, 2_000),
     chart.AGENT_CASHOUT: (0, 0, 0),
@@ -228,7 +232,7 @@ _DEFAULT_COMPLIANCE_RULES: Final = (
 
 
 async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> None:
-    """The rules and platform accounts a new installation starts with; keeps what is there."""
+    """Insert the rules and platform accounts of a new installation; keep existing ones."""
     unit = 10 ** money.get_decimals(currency)
     await tx.executemany(
         """INSERT INTO account_rules VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING""",
@@ -249,7 +253,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> No
 
 
 async def _claim_defaults(tx: Any) -> bool:
-    """Return True on the first start only: rules that were deleted since do not come back."""
+    """Return True only on the first start, so that deleted rules do not come back."""
     first: bool | None = await tx.fetchval(
         """INSERT INTO installation (name, value) VALUES ('default_rules', 'inserted')
            ON CONFLICT DO NOTHING RETURNING true"""

@@ -1,5 +1,7 @@
-"""Which compliance rules a transaction, or a wrong PIN, matches. What is more than a threshold
-matches."""
+"""Compliance rules that a transaction or a wrong PIN matches.
+
+A rule matches when its figure exceeds the threshold.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -47,7 +49,7 @@ def _build_match(
 
 
 def _calculate_figure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:
-    """What the rule compares with its threshold, this transaction included."""
+    """Return the figure that the rule compares with its threshold, including this transaction."""
     if rule.type == "AMOUNT_THRESHOLD":
         return amount
     if rule.type == PIN_FAILURES:
@@ -62,7 +64,7 @@ def find_wrong_pin_matches(
     account_id: int,
     subscriber_id: int,
 ) -> list[RuleMatch]:
-    """A wrong PIN is only noticed here; what the rule does, it does to the next transaction."""
+    """Return the rules that a wrong PIN matches. Their actions apply to the next transaction."""
     found = []
     for rule in watches:
         failures = wrong_pins.get((rule.id, account_id), 0)

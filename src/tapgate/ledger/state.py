@@ -1,4 +1,4 @@
-"""What a batch has loaded, and how a decision changes it for the decisions after it."""
+"""State loaded for a batch, and how each decision changes it for the next one."""
 
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -30,7 +30,9 @@ class Account(msgspec.Struct, gc=False):
     usage_day: date | None
     day_used: int
     month_used: int
-    is_locked: bool = False  # else only credited, by `delta`; what its balance is is not known
+    #: False for a credit-only account: `delta` is applied on write, and the balance is known only
+    #: afterwards.
+    is_locked: bool = False
     delta: int = 0
     is_changed: bool = False
 
@@ -39,16 +41,16 @@ class Account(msgspec.Struct, gc=False):
         return self.balance - self.held
 
     def get_usage(self, today: date) -> tuple[int, int]:
-        """What counts against the limits of the day and of the month."""
+        """Return the usage that counts toward the daily and the monthly limit."""
         day = self.usage_day
         if day is None or (day.year, day.month) < (today.year, today.month):
             return 0, 0
         return (self.day_used if day >= today else 0), self.month_used
 
     def add_usage(self, amount: int, counted_on: date, today: date) -> None:
-        """Use up, or give back, an allowance of the day `counted_on`.
+        """Consume (or restore, if negative) the allowance of the day `counted_on`.
 
-        The days only go forward: a clock that steps back goes on in the day it had reached.
+        The usage day never moves back: if the clock does, usage counts toward the latest day seen.
         """
         self.day_used, self.month_used = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
@@ -73,13 +75,13 @@ class Card(msgspec.Struct, gc=False):
     is_changed: bool = False
 
     def get_usage(self, today: date) -> tuple[int, int]:
-        """What was spent with it today, and how much of that without a PIN."""
+        """Return the amount spent with the card today, and how much of it without a PIN."""
         if self.usage_day is None or self.usage_day < today:
             return 0, 0
         return self.day_spent, self.day_unpinned
 
     def add_usage(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
-        """Its day is never behind the wallet's, which may have gone ahead of this clock."""
+        """Add usage. The card's day is never behind the wallet's, which may be ahead of today."""
         today = max(today, counted_on)
         self.day_spent, self.day_unpinned = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
@@ -94,19 +96,19 @@ class Agent(msgspec.Struct, gc=False):
     commission_account_id: int
     commission_tier: int
     parent_agent_id: int | None
-    commission_remainder: int = 0  # earned but not paid (below zero: paid in advance) by rounding
+    commission_remainder: int = 0  # rounding error owed to the agent; negative if overpaid
     is_changed: bool = False
 
 
 class CashPair(NamedTuple):
-    """The accounts of a customer and an agent who exchange cash."""
+    """Accounts of a customer and an agent who exchange cash."""
 
     wallet_id: int
     float_id: int
 
 
 class CashMovement(msgspec.Struct, gc=False):
-    """A recent cash-in or cash-out, and how much of it can still be matched."""
+    """A recent cash-in or cash-out, and the part of it that can still be matched."""
 
     transaction_id: int
     type: str
@@ -120,7 +122,7 @@ class CashMatch(NamedTuple):
 
 
 class EarnedCommission(NamedTuple):
-    """What a cash-in or cash-out earns the agent, and which part of it earns nothing."""
+    """Commission on a cash-in or cash-out, and the matched movements that earn none."""
 
     pair: CashPair
     agent_id: int
@@ -130,7 +132,7 @@ class EarnedCommission(NamedTuple):
 
 
 class StoredTransaction(msgspec.Struct, gc=False):
-    """A transaction that exists already: to be refunded or settled."""
+    """An existing transaction that is to be refunded, or released or rejected after a review."""
 
     id: int
     type: str
@@ -139,7 +141,7 @@ class StoredTransaction(msgspec.Struct, gc=False):
     fee_amount: int
     refunded_amount: int
     held: int
-    from_account: int | None  # None: declined, an unlinked card
+    from_account: int | None  # None: declined because the card was not linked
     to_account: int
     card_serial: str | None
     to_card_serial: str | None
@@ -160,7 +162,7 @@ class Posting(NamedTuple):
 
 
 class UsageChange(NamedTuple):
-    """An allowance used up (amount above zero) or given back (below)."""
+    """Allowance consumed (positive amount) or restored (negative amount)."""
 
     account_id: int
     card_serial: str | None
@@ -171,14 +173,14 @@ class UsageChange(NamedTuple):
 
 class Hold(NamedTuple):
     account_id: int
-    amount: int  # above zero: held; below: let go
+    amount: int  # positive: hold; negative: release
 
 
 class RuleMatch(NamedTuple):
-    """A compliance rule that a transaction, or a wrong PIN, matched."""
+    """Match of a compliance rule by a transaction or a wrong PIN."""
 
     rule: ComplianceRule
-    subject_id: int  # the subscriber or agent that the rule is about
+    subject_id: int  # the rule's subject: a subscriber or an agent
     transaction_id: int | None
     needs_review: bool
     details: dict[str, Any]
@@ -205,11 +207,11 @@ class NewTransaction(msgspec.Struct, kw_only=True, gc=False):
     result: TransactionResult
     from_balance: int | None = None
     to_balance: int | None = None
-    to_balance_offset: int | None = None  # of `delta`, where the balance is known only when written
+    to_balance_offset: int | None = None  # value of `delta`, if the balance is known only on write
 
 
 class TransactionChange(NamedTuple):
-    """What becomes of a transaction that existed before."""
+    """Change to a transaction that existed before the command."""
 
     transaction_id: int
     status: str
@@ -219,7 +221,7 @@ class TransactionChange(NamedTuple):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Everything that happens because of one command; plain data."""
+    """All effects of one command, as plain data."""
 
     outcome: Outcome
     transaction: NewTransaction | None = None
@@ -234,7 +236,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def transaction_id(self) -> int:
-        """The transaction that was created, or else the one that was changed."""
+        """Return the ID of the created transaction, or else of the changed one."""
         if self.transaction is not None:
             return self.transaction.id
         assert self.change is not None
@@ -242,7 +244,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PriorRequest(NamedTuple):
-    """What a request id, or a partner's reference, was used for."""
+    """Earlier use of an idempotency key or of a partner's reference."""
 
     fingerprint: bytes | None
     to_account: int | None
@@ -262,11 +264,11 @@ class State(msgspec.Struct, kw_only=True):
     transactions: dict[int, StoredTransaction] = {}
     prior_requests: dict[tuple[str, str], PriorRequest] = {}
     prior_references: dict[tuple[int, str], PriorRequest] = {}
-    #: recent cash-ins and cash-outs, oldest first
+    #: Recent cash-ins and cash-outs, oldest first.
     cash_movements: dict[CashPair, list[CashMovement]] = {}
-    #: (rule, account) -> how many and how much in the rule's window
+    #: (rule ID, account ID) -> count and total amount in the rule's window.
     window_totals: dict[tuple[int, int], tuple[int, int]] = {}
-    #: (rule, account) -> how many wrong PINs in the rule's window
+    #: (rule ID, account ID) -> number of wrong PINs in the rule's window.
     wrong_pin_counts: dict[tuple[int, int], int] = {}
     changed_pin_holders: set[int] = msgspec.field(default_factory=set)
 
@@ -284,7 +286,7 @@ class State(msgspec.Struct, kw_only=True):
 
 
 def apply_decision(state: State, decision: Decision) -> None:
-    """Make the next decision see what this one did."""
+    """Apply a decision to the state, so that later decisions of the batch see its effects."""
     for posting in decision.postings:
         _apply_posting(state, posting)
     if decision.hold is not None:
@@ -324,7 +326,7 @@ def _apply_usage(state: State, usage: UsageChange) -> None:
 
 
 def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
-    """Note on a transaction the balances it left behind."""
+    """Set the resulting balances on a transaction."""
     if row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
@@ -380,7 +382,7 @@ def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Ac
 def get_subject_accounts(
     subject: str, payer: Account | None, payee: Account | None
 ) -> tuple[Account, ...]:
-    """Return the accounts that a compliance rule with this subject is about."""
+    """Return the accounts that a compliance rule with this subject applies to."""
     if subject == chart.PAYER:
         return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
     if subject == chart.PAYEE:
@@ -389,14 +391,14 @@ def get_subject_accounts(
 
 
 def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decision) -> None:
-    """Make later decisions of the batch see the movement and what it is matched with."""
+    """Apply a cash movement and its matches, so that later decisions of the batch see them."""
     agent = state.agents[earned.agent_id]
     agent.is_changed |= agent.commission_remainder != earned.remainder
     agent.commission_remainder = earned.remainder
     for movement, amount in earned.matches:
         movement.unmatched -= amount
     row = decision.transaction or state.transactions[decision.transaction_id]
-    # Of a cash-in only the part that was brought back can be matched with the next cash-out.
+    # Only the returned (matched) part of a cash-in can be matched with a later cash-out.
     returned = sum(match.amount for match in earned.matches)
     unmatched = row.amount if row.type == chart.AGENT_CASHOUT else returned
     state.cash_movements.setdefault(earned.pair, []).append(

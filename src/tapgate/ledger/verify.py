@@ -1,7 +1,7 @@
-"""Prove the books from the entries alone.
+"""Verification of the ledger from its entries alone.
 
-Every claim is one query that returns the rows that contradict it, all in one snapshot of the
-database. Nothing here uses the code that made the books.
+Each claim is a query that returns the rows that contradict it. All queries run in one snapshot of
+the database. Nothing here uses the code that writes the ledger.
 """
 
 from typing import Any, Final
@@ -13,10 +13,10 @@ from tapgate import ids
 
 _MAX_EXAMPLES: Final = 5
 _QUERY_TIMEOUT_SECONDS: Final = 3600
-#: All accounts are looked at together; with PostgreSQL's few megabytes they would go to disk.
+#: The queries aggregate over all accounts and would spill to disk with PostgreSQL's default.
 _WORK_MEM: Final = "128MB"
 
-#: claim -> rows that contradict it: an identifier's prefix, its number (or neither), what is wrong
+#: claim -> query for contradicting rows: ID prefix and number (or NULLs), description
 CLAIMS: Final[dict[str, str]] = {
     "every balance is the sum of its entries": """
         WITH sums AS (

@@ -1,5 +1,4 @@
-"""How many transactions a payer, payee or agent made, and how much they moved, in the time windows
-of compliance rules."""
+"""Transaction counts and volumes per subject in the time windows of compliance rules."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,16 +13,16 @@ from tapgate.ledger.state import Account, State, get_subject_accounts
 _SELECT_SENT: Final = (
     "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
 )
-#: `|| ''`: found by the account, whatever the planner expects of the type.
+#: `|| ''` makes the planner search by account, whatever its estimate for the type.
 _SELECT_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
                       WHERE to_account = subject.id"""
-#: subject -> its transactions
+#: subject -> query for its transactions
 _SELECT_BY_SUBJECT: Final = {
     chart.PAYER: _SELECT_SENT,
     chart.PAYEE: _SELECT_RECEIVED,
     chart.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
-#: OFFSET 0: the list of types is split once for each rule and not for each transaction.
+#: OFFSET 0 is an optimization fence: the types are split once per rule, not once per transaction.
 _COUNT_BY_SUBJECT: Final = {
     subject: f"""
         SELECT rule.id, subject.id, made.count, made.total
@@ -40,7 +39,7 @@ _COUNT_BY_SUBJECT: Final = {
 
 
 async def load_windows(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
-    """Load the windows of a batch: one statement for each subject that it concerns."""
+    """Load the windows for a batch, with one statement per subject involved."""
     for subject, sql in _COUNT_BY_SUBJECT.items():
         rules = state.rules.list_window_rules(subject)
         accounts = _get_subject_account_ids(state, orders, subject, rules) if rules else None
@@ -78,6 +77,6 @@ def _get_subject_account_ids(
 
 def _find_payee(state: State, command: Command) -> Account | None:
     original = state.transactions.get(command.original_id or 0)
-    if original is not None:  # a refund returns to the payer
+    if original is not None:  # a refund goes back to the original payer
         return state.accounts.get(original.from_account or 0)
     return state.find_party(command.payee)[0]

@@ -1,4 +1,4 @@
-"""Store what a batch decided, in a constant number of statements."""
+"""Store the decisions of a batch, in a constant number of statements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -33,8 +33,8 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await enqueue_events(tx, state, decisions, new_alerts, new_id)
     await enqueue_receipts(tx, state, decisions)
     await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
-    # Merchants' accounts come last of all locks, and are free again at the commit: after them only
-    # what needs to know their balances.
+    # Merchants' accounts are last in the lock order and stay locked until the commit, so only
+    # statements that need their balances follow.
     merchants = await _credit_merchants(tx, state)
     transactions = [made.transaction for made in decisions if made.transaction is not None]
     recorded = [row for row in state.transactions.values() if row.is_changed]
@@ -127,7 +127,7 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
 
 
 async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
-    """Add up to accounts that were not locked; the balances they have then."""
+    """Credit the accounts that were not locked, and return their new balances."""
     rows = [
         account
         for account in state.accounts.values()

@@ -1,1 +1,1 @@
-"""Points of sale: payments, refunds and card look-ups by terminals and apps."""
+"""Point of sale: payments, refunds and card lookups for terminals and apps."""

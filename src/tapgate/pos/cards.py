@@ -1,4 +1,4 @@
-"""What a terminal or an app may learn about a card before it is charged."""
+"""Card information that a terminal or an app may see before a payment."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from tapgate.store.database import Database
 
 
 class Wallet(NamedTuple):
-    """What a card spends from."""
+    """Wallet that a card spends from."""
 
     public_name: str
     status: str
@@ -24,7 +24,7 @@ class Wallet(NamedTuple):
 
 
 class VerifyCardResponse(msgspec.Struct, kw_only=True):
-    """What a terminal is told; a card that cannot pay has no balance to tell."""
+    """Result of a card verification. The balance is omitted for a card that cannot pay."""
 
     success: bool = True
     message: str
@@ -43,8 +43,11 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
 
 
 async def verify_with_pin(call: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
-    """The PIN is judged under the lock that every payment takes, and its count is kept whatever
-    the verdict."""
+    """Verify a card and its PIN.
+
+    The PIN is checked under the lock that every payment takes, and the failure count is stored
+    whatever the verdict.
+    """
     _touch_terminal(call)
     services = call.services
     verdict = None
@@ -113,7 +116,7 @@ def _build_verify_response(
 
 
 def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:
-    """As much of the holder's name as a merchant may see."""
+    """Return the part of the holder's name that a merchant may see."""
     if card.child_name is not None:
         return mask_name(card.child_name)
     return None if wallet is None else wallet.public_name

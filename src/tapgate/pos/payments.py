@@ -1,4 +1,4 @@
-"""Payments and refunds: what a terminal or an app asks for, as an order for the ledger."""
+"""Payments and refunds by terminals and apps, submitted as ledger commands."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[P
 async def _resolve_terminal(
     call: RequestContext, named: str | None
 ) -> tuple[int | None, Code | None]:
-    """A terminal's key fixes the terminal; otherwise the one that is named must be the caller's."""
+    """Return the terminal of the caller's key, or else the named one if it is the caller's."""
     caller, terminals = call.principal, call.services.authenticator.terminals
     if caller.terminal_id is not None:
         terminals.touch(caller.terminal_id)
@@ -148,7 +148,7 @@ def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[s
 async def refund(
     call: RequestContext, body: RefundRequest, *, channel: str
 ) -> Reply[RefundReceipt]:
-    """Any key of the processor that was paid may give back, also what another key took."""
+    """Refund a payment. Any key of the processor may refund payments taken with its other keys."""
 
     def receipt(shown: ReceiptFields) -> RefundReceipt:
         return RefundReceipt(
@@ -166,7 +166,7 @@ async def refund(
         type=chart.REFUND,
         channel=channel,
         payer=commands.processor_party(processor_id),
-        payee=commands.CASH_PARTY,  # the ledger gives it back to whoever paid
+        payee=commands.CASH_PARTY,  # ignored: the ledger credits the original payer
         amount=None if body.amount is None else to_minor_units(call, body.amount),
         original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
         idempotency_key=build_idempotency_key(call, body),
@@ -179,7 +179,7 @@ async def refund(
 async def _record_refund(
     tx: Any, call: RequestContext, answer: TransactionResult, reason: str
 ) -> None:
-    """What became of the payment, in the audit log."""
+    """Record the change to the refunded payment in the audit log."""
     assert answer.original_id is not None
     assert answer.refundable_amount is not None
     paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", answer.original_id)

@@ -1,4 +1,4 @@
-"""The endpoints of terminals, and their twins for apps, which have no PIN pad."""
+"""Endpoints for terminals, and their counterparts for apps, which have no PIN pad."""
 
 import msgspec
 
@@ -68,8 +68,9 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
 async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
-    Needs a `request_id`. Above the no-PIN limit of the holder's KYC level the PIN is needed. The
-    terminal is that of the key, or `terminal_id` where the key is the processor's own.
+    Requires a `request_id`. Above the no-PIN limit of the cardholder's KYC level, the PIN is
+    required. The terminal is determined by the key, or by `terminal_id` if the key belongs to the
+    processor.
     """
     return await payments.pay_at_terminal(call, body)
 
@@ -80,7 +81,7 @@ async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Repl
 async def verify_terminal_card(call: RequestContext, body: VerifyCardRequest) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
-    A card that cannot be used is answered with `is_active: false` and without a balance.
+    For a card that cannot be used, the response has `is_active: false` and no balance.
     """
     return await cards.verify_with_pin(call, body.card_serial, body.pin)
 
@@ -103,14 +104,14 @@ async def look_up_terminal_card(
 async def refund_terminal_payment(
     call: RequestContext, body: RefundRequest
 ) -> Reply[RefundReceipt]:
-    """Give back a payment, or a part of it.
+    """Refund a payment in full or in part.
 
-    Needs a `request_id`. Without `amount`: all that remains.
+    Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
     """
     return await payments.refund(call, body, channel="pos")
 
 
-#: The short paths are aliases; operation ids are unique per path.
+#: The short paths are aliases. Operation IDs are unique per path.
 _PREFIXES = (("/api/v1/payment", ""), ("/payment", "_alias"))
 
 for _prefix, _suffix in _PREFIXES:
@@ -126,7 +127,7 @@ for _prefix, _suffix in _PREFIXES:
     async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
-        Needs a `request_id`. There is no PIN: the no-PIN limits always apply.
+        Requires a `request_id`. No PIN can be entered, so the no-PIN limits always apply.
         """
         return await payments.pay_in_app(call, body)
 
@@ -139,7 +140,7 @@ for _prefix, _suffix in _PREFIXES:
     async def verify_in_app_card(
         call: RequestContext, body: VerifyInAppCardRequest
     ) -> VerifyCardResponse:
-        """Verify a card before a payment in an app; answers no balance."""
+        """Verify a card before an in-app payment. The response has no balance."""
         return await cards.verify_without_pin(call, body.card_serial)
 
     @in_app_endpoints.post(
@@ -151,7 +152,7 @@ for _prefix, _suffix in _PREFIXES:
     async def look_up_in_app_card(
         call: RequestContext, body: LookupCardRequest
     ) -> LookupCardResponse:
-        """Look up a card by its serial or its NFC UID, for an app."""
+        """Look up a card by its serial or its NFC UID, from an app."""
         return await cards.look_up(call, body.card_identifier)
 
     @in_app_endpoints.post(
@@ -165,8 +166,8 @@ for _prefix, _suffix in _PREFIXES:
     async def refund_in_app_payment(
         call: RequestContext, body: RefundRequest
     ) -> Reply[RefundReceipt]:
-        """Give back a payment, or a part of it, from an app.
+        """Refund an in-app payment in full or in part.
 
-        Needs a `request_id`. Without `amount`: all that remains.
+        Requires a `request_id`. If `amount` is omitted, the entire remaining amount is refunded.
         """
         return await payments.refund(call, body, channel="in_app")

@@ -1,1 +1,1 @@
-"""Transactions: every movement of money, how it is asked for and how it is shown."""
+"""Transactions: submitting money requests, and reading the recorded transactions."""

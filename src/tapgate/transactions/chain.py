@@ -1,5 +1,4 @@
-"""What belongs to a transaction: the payment that a refund gives back, the refunds of a payment,
-and how often its request came again."""
+"""Related records of a transaction: the refunded payment, its refunds, and its replays."""
 
 from typing import Final
 
@@ -12,7 +11,7 @@ from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries
 from tapgate.transactions.model import Transaction, TransactionRecord, to_record
 
-#: Of one payment there may be as many as it has cents, and more that were declined.
+#: A payment can have as many refunds as it has minor units, plus declined ones.
 MAX_REFUNDS: Final = 1_000
 
 
@@ -28,7 +27,7 @@ class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def get_chain(call: RequestContext, transaction: Transaction) -> TransactionChain:
-    """Return the chain as admins see it."""
+    """Return the chain as shown to admins."""
     database, original_id = call.services.database, transaction.original_id
     original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)

@@ -1,4 +1,4 @@
-"""Orders about a subscriber who is named by an identifier or by a card."""
+"""Money requests for a subscriber identified by ID or by card."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from tapgate.transactions.submit import MoneyRequest, decode_id
 
 
 class CustomerMoneyRequest(MoneyRequest, kw_only=True):
-    """The subscriber is named by `subscriber_id` or by `card_serial`."""
+    """Money request for a subscriber, identified by `subscriber_id` or by `card_serial`."""
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
@@ -25,7 +25,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
         if self.subscriber_id is None and self.card_serial is None:
             raise build_missing_field_error("subscriber_id")
         if self.subscriber_id is not None and self.card_serial is not None:
-            # Two names could mean two subscribers.
+            # The two fields could identify different subscribers.
             raise invalid_field("card_serial", "must not be given together with subscriber_id")
 
     @property
@@ -38,8 +38,11 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
 async def require_customer_access(
     call: RequestContext, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
-    """For what is done without the subscriber's PIN: its receipt, or its refusal, tells the
-    balance, which of restricted subscribers not everybody may see."""
+    """Require access to the subscriber of a request that carries no subscriber PIN.
+
+    The receipt or the decline reveals the balance, and not every caller may see the balance of a
+    restricted subscriber.
+    """
     row = await call.services.database.fetchrow(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",

@@ -1,4 +1,4 @@
-"""The ledger entries of a transaction: which accounts of the books it moved money between."""
+"""Ledger entries of a transaction: the accounts that it debited and credited."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,12 @@ from tapgate.transactions.model import PartyType, Transaction, get_holder
 
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
-    """One account of an entry. `kind` is what the account is for, `holder_type` whose it is; the
-    platform's own accounts have no `holder_id`. In masked entries all others have neither `name`
-    nor `balance_after`."""
+    """One account of an entry.
+
+    `kind` is the purpose of the account and `holder_type` the type of its holder. Platform accounts
+    have no `holder_id`. In masked entries, all other accounts have neither `name` nor
+    `balance_after`.
+    """
 
     account_id: str
     kind: str
@@ -24,7 +27,7 @@ class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One amount, taken from the account that is debited and given to the one that is credited."""
+    """One amount, moved from the debited account to the credited account."""
 
     position: int
     debit: EntrySide
@@ -42,7 +45,7 @@ class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
 async def get_entries(
     database: Database, transaction: Transaction, *, masked: bool
 ) -> TransactionEntries:
-    """`masked`: a restricted subscriber who is hidden from the caller takes part."""
+    """Return the entries; `masked` hides the data of a restricted subscriber from the caller."""
     rows = await database.fetch(
         """SELECT entry.position, entry.amount,
                   debit.id AS debit_account, debit.kind AS debit_kind,
@@ -75,9 +78,9 @@ def _mask_entry(entry: LedgerEntry) -> LedgerEntry:
 
 
 def _calculate_balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:
-    """What the payer and the payee had, counted back from what the transaction left them.
+    """Return the balances of payer and payee before the transaction, derived from those after it.
 
-    Of other accounts it is not known: nobody locks the platform's own to read their balances.
+    The balances of other accounts are not known, because platform accounts are never locked.
     """
     balances = {
         side.account_id: side.balance

@@ -1,4 +1,4 @@
-"""A list of transactions as a file for spreadsheets, put together from pages of the list."""
+"""CSV export of transactions, assembled from pages of the list."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -29,15 +29,15 @@ class ExportFilters(TransactionFilters, kw_only=True):
 
 class Export(NamedTuple):
     content: bytes
-    next_cursor: str | None  # where the next file goes on
-    masked: bool  # whether a row is
+    next_cursor: str | None  # cursor of the next file
+    masked: bool  # whether any row is masked
 
 
 PageReader = Callable[[TransactionFilters], Awaitable[Page[TransactionRecord]]]
 
 
 async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
-    """Other requests are served between two pages."""
+    """Export transactions page by page, so that other requests are served in between."""
     parts = [csv_files.render_csv([COLUMNS])]
     left, cursor, masked = filters.limit, filters.cursor, False
     while left:

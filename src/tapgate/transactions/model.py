@@ -1,4 +1,4 @@
-"""What is kept of a transaction, and what clients see of one."""
+"""Stored transactions, and the records that clients receive."""
 
 from collections.abc import Collection, Mapping, Set
 from datetime import datetime
@@ -48,8 +48,10 @@ PartyType = Annotated[
 
 
 class UserKind(NamedTuple):
-    """A kind of user: its word in records, how its identifiers begin, and its accounts, the one
-    that is meant by its balance first."""
+    """Kind of user: its name in records, its ID prefix and its account kinds.
+
+    The first account kind is the one that the user's balance refers to.
+    """
 
     type: str
     prefix: str
@@ -67,21 +69,21 @@ _KIND_BY_PREFIX: Final = {kind.prefix: kind for kind in _USER_KINDS}
 
 
 class User(NamedTuple):
-    """Somebody who holds money here, as an identifier names them."""
+    """Holder of an account, decoded from a public ID."""
 
     kind: UserKind
     id: int
 
 
 def parse_user_id(public_id: str) -> User | None:
-    """None for what is no user's identifier."""
+    """Return the user for a public ID, or None if it is not a valid user ID."""
     kind = _KIND_BY_PREFIX.get(public_id[:4])
     number = None if kind is None else ids.decode(kind.prefix, public_id)
     return None if kind is None or number is None else User(kind, number)
 
 
 def get_holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
-    """Whose an account of this kind is, in a word, and their identifier; the platform has none."""
+    """Return the type and public ID of an account's holder; the platform has no ID."""
     kind = _KIND_BY_ACCOUNT.get(account_kind)
     if kind is None or owner_id is None:
         return "platform", None
@@ -103,7 +105,7 @@ class UserIdRule(Rule):
 
 
 class TransactionFilters(PageQuery, kw_only=True):
-    """Which transactions a list is to show."""
+    """Filters for a list of transactions."""
 
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
@@ -115,7 +117,7 @@ class TransactionFilters(PageQuery, kw_only=True):
 
 
 class TransactionSide(NamedTuple):
-    """One of the two accounts of a transaction, and the balance the transaction left there."""
+    """One of the two accounts of a transaction, with its balance after the transaction."""
 
     account_id: int
     kind: str
@@ -127,7 +129,7 @@ class TransactionSide(NamedTuple):
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One transaction as it was recorded; money in minor units."""
+    """A stored transaction, with amounts in minor units."""
 
     id: int
     type: str
@@ -137,7 +139,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     fee_amount: int
     refunded_amount: int
     currency: str
-    payer: TransactionSide | None  # None: declined before it was known, an unlinked card
+    payer: TransactionSide | None  # None: declined because the card was not linked
     payee: TransactionSide | None
     card_serial: str | None
     original_id: int | None
@@ -150,19 +152,19 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account_ids(self) -> list[int]:
-        """The accounts of the payer and the payee, where they are known."""
+        """Return the account IDs of the payer and the payee, where they are known."""
         return [side.account_id for side in (self.payer, self.payee) if side is not None]
 
     @property
     def approval_code(self) -> str | None:
-        """Only payments to merchants are approved, and not before they are reviewed."""
+        """Return the approval code of a payment to a merchant; None if failed or under review."""
         if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
             return None
         return calculate_approval_code(self.id)
 
     @property
     def processor_id(self) -> int | None:
-        """The merchant, whichever side it is on."""
+        """Return the processor, whether it is the payer or the payee."""
         for side in (self.payee, self.payer):
             if side is not None and side.kind == chart.SETTLEMENT:
                 return side.owner_id
@@ -170,7 +172,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failure_details(self) -> dict[str, Any] | None:
-        """As the payer was told, with amounts as records show them."""
+        """Return the details of the decline, with amounts formatted as in records."""
         if self.status != "failed" or self.encoded_result is None:
             return None
         details = decode_result(self.encoded_result).details or {}
@@ -185,7 +187,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """In a masked transaction only `type` and `id` are there."""
+    """Payer or payee of a transaction. A masked transaction has only `type` and `id`."""
 
     type: PartyType
     id: str
@@ -194,11 +196,14 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction as clients see it. Every field is always there; what is not known is null.
-    Only `failure_details` is there for administrators alone, where a decline has any.
+    """A transaction.
 
-    `masked` is there, and true, when a restricted subscriber takes part: `from` and `to` have only
-    `type` and `id`, and `card_serial`, `memo`, `metadata` and `failure_details` are hidden."""
+    Fields without a value are null. Only two fields can be absent: `failure_details`, which admins
+    receive for a decline that has details, and `masked`.
+
+    `masked` is present and true when a restricted subscriber takes part. `from` and `to` then have
+    only `type` and `id`, and `card_serial`, `memo`, `metadata` and `failure_details` are hidden.
+    """
 
     id: str
     type: TransactionType
@@ -257,8 +262,9 @@ def to_record(
 ) -> TransactionRecord:
     """Return the record for clients.
 
-    `full` is for admins: whole names, and the details of a decline. `own_accounts` are those of the
-    user whose list it is. `hidden` are the accounts whose holders are hidden from the caller.
+    `full` adds full names and the details of a decline, for admins. `own_accounts` are the
+    accounts of the user whose list it is. `hidden` are the accounts whose holders are hidden from
+    the caller.
     """
     record = _build_record(transaction, full=full, own_accounts=own_accounts)
     return record if hidden.isdisjoint(transaction.account_ids) else mask_record(record)
@@ -309,7 +315,7 @@ def _build_record(
 def _find_own_side(
     transaction: Transaction, own_accounts: Collection[int]
 ) -> tuple[str | None, TransactionSide | None]:
-    """What is moved between two accounts of one user came in: to the one its balance is of."""
+    """Return the user's side; a transfer between two accounts of one user counts as a credit."""
     payer, payee = transaction.payer, transaction.payee
     if payee is not None and payee.account_id in own_accounts:
         return "credit", payee
@@ -330,15 +336,15 @@ def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRec
     )
 
 
-#: Without I, O, 0 and 1, which are read wrongly from a paper receipt.
+#: Without I, O, 0 and 1, which are easily misread on a paper receipt.
 _APPROVAL_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _APPROVAL_PAIRS: Final = [one + other for one in _APPROVAL_ALPHABET for other in _APPROVAL_ALPHABET]
 _APPROVAL_BITS: Final = 30  # six letters
-_GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # of 2**64: spreads neighbours furthest apart
+_GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: spreads consecutive IDs
 
 
 def calculate_approval_code(transaction_id: int) -> str:
-    """What a receipt shows for a payment; to be compared, not to be looked up."""
+    """Return the approval code for a receipt. It is for comparison, not for lookups."""
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
     return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"
@@ -349,7 +355,7 @@ def not_found() -> ApiError:
 
 
 def decode_transaction_id(text: str) -> int:
-    """The number behind a transaction's identifier; what is not one names none."""
+    """Decode a public transaction ID; an invalid one raises TRANSACTION_NOT_FOUND."""
     number = ids.decode(ids.TRANSACTION, text)
     if number is None:
         raise not_found()

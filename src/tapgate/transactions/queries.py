@@ -1,7 +1,7 @@
-"""The SQL of reading transactions.
+"""SQL queries that read transactions.
 
-There may be tens of millions: every list is found by an index that has the id as its last column,
-read backwards from the cursor, and only as far as one page needs.
+The table may hold tens of millions of rows. Every list uses an index whose last column is the ID,
+scans it backward from the cursor, and stops after one page.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _JOIN_SIDES: Final = """
     LEFT JOIN accounts payer ON payer.id = t.from_account
     LEFT JOIN accounts payee ON payee.id = t.to_account"""
 
-#: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
+#: Maximum difference between the times of an ID and its batch; seconds if clocks are in sync.
 _ID_TIME_TOLERANCE: Final = timedelta(hours=1)
 _MAX_ID: Final = 2**63 - 1
 
@@ -56,7 +56,7 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
 
 
 async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
-    """Oldest first; also those that were declined."""
+    """Return the refunds of a payment, oldest first, including declined ones."""
     rows = await database.fetch(
         f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
             WHERE t.original_id = $1 ORDER BY t.id LIMIT $2""",
@@ -67,12 +67,12 @@ async def list_refunds(database: Database, transaction_id: int, *, limit: int) -
 
 
 async def get_record(services: Services, transaction_id: int) -> TransactionRecord:
-    """As third parties are told about it: names as others may see them."""
+    """Return the record for third parties, with public names."""
     return to_record(await get(services.database, transaction_id))
 
 
 async def list_account_ids(database: Database, user: User) -> list[int]:
-    """None of somebody who does not exist."""
+    """Return the IDs of a user's accounts; empty if the user does not exist."""
     rows = await database.fetch(
         "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
         user.id,
@@ -89,8 +89,10 @@ async def get_card_account_id(database: Database, serial: str) -> int | None:
 
 
 class TransactionQuery:
-    """Which transactions a list is about: those that match any of its branches. Each branch names
-    an index; a transaction that matches two is shown once."""
+    """Query for the transactions that match any of its branches.
+
+    Each branch corresponds to an index. A transaction that matches several branches is listed once.
+    """
 
     def __init__(self) -> None:
         self.conditions = Conditions()
@@ -102,8 +104,11 @@ class TransactionQuery:
             self._branches += [f"t.from_account = {account}", f"t.to_account = {account}"]
 
     def include_card(self, serial: str, account_id: int | None) -> None:
-        """A card pays from and receives for one wallet all its life; before that, it is declined
-        without one."""
+        """Include the transactions of a card.
+
+        A linked card uses one wallet for its lifetime. Transactions declined before it was linked
+        have no account.
+        """
         card = self.conditions.bind(serial)
         paid, received = f"t.card_serial = {card}", f"t.to_card_serial = {card}"
         self._branches += [
@@ -127,7 +132,7 @@ class TransactionQuery:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
     def build_sql(self, limit: int) -> str:
-        """The identifiers of the newest."""
+        """Return the SQL that selects the IDs of the newest matching transactions."""
         newest = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
         branches = [
             f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions} {newest})"
@@ -145,15 +150,18 @@ async def list_page(
     now: datetime,
     zone: ZoneInfo,
 ) -> list[Transaction]:
-    """Return the newest that match, one more than the limit. Admins also get those of restricted
-    subscribers, for the books to add up; they are masked where they are shown."""
+    """Return the newest matching transactions, one more than the limit.
+
+    Admins also get the transactions of restricted subscribers, so that totals are complete. The
+    caller of this function masks them.
+    """
     conditions = scope.conditions
     conditions.where("t.id < {}", filters.before_id)
     conditions.where_word("t.type", filters.type)
     conditions.where_word("t.status", filters.status)
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = parse_period_start(filters.from_, zone), parse_period_end(filters.to, zone)
-    # Roughly, for the index; then exactly.
+    # The ID range is approximate, for the index; `created_at` is exact.
     if start is not None:
         conditions.where("t.id >= {}", _get_first_id(start - _ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at >= {conditions.bind(start)}")
@@ -162,8 +170,8 @@ async def list_page(
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    # In two steps: what is guessed about the first, too much by far, would let PostgreSQL read all
-    # accounts for the second.
+    # Two queries: in a single one, PostgreSQL would overestimate the number of selected IDs by far
+    # and read all accounts for the join.
     found = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
     if not found:
         return []

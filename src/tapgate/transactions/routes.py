@@ -1,4 +1,4 @@
-"""The endpoints of transactions."""
+"""Endpoints for transactions."""
 
 from tapgate import ids
 from tapgate.clock import get_platform_day
@@ -35,14 +35,15 @@ async def list_transactions(
 ) -> Page[TransactionRecord]:
     """List transactions, newest first.
 
-    With `user_id` the list is one user's: `direction` and `balance_after` are that user's, of an
-    agent the float and the commission. `card_serial` finds what was paid with a card and what was
-    received by it.
+    With `user_id`, the list shows one user's transactions, and `direction` and `balance_after` are
+    from that user's point of view. An agent's list covers the float and the commission account.
+    `card_serial` selects payments made with a card and payments received by it.
 
-    An admin also gets the transactions of restricted subscribers, masked: `from` and `to` have only
-    `type` and `id`, and the page and the transaction have `masked: true`. After verifying a code,
-    the admin sees that subscriber's transactions in full. API keys do not get them. Filtering by a
-    restricted subscriber's own `user_id` or `card_serial` needs the code: `OTP_REQUIRED`.
+    For admins, the list includes the transactions of restricted subscribers, masked: `from` and
+    `to` have only `type` and `id`, and the page and the transaction have `masked: true`. After
+    verifying a one-time code, the admin sees that subscriber's transactions in full. For API keys,
+    the list omits them. Filtering by the `user_id` or `card_serial` of a restricted subscriber
+    requires the code and otherwise fails with `OTP_REQUIRED`.
     """
     return await _list_page(call, query)
 
@@ -57,11 +58,11 @@ async def list_transactions(
 async def export_transactions(call: RequestContext, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.
 
-    The same transactions as the list with the same filters, at most 50,000 in a file. When there
-    are more, the header `X-Next-Cursor` has the `cursor` of the next file. Text that a spreadsheet
-    would read as a formula starts with an apostrophe. The last column, `masked`, is `true` for a
-    transaction of a restricted subscriber, whose names, card, and memo are empty; a file with such
-    a row has the header `X-Masked: true`.
+    Returns the same transactions as the list with the same filters, at most 50,000 per file. If
+    there are more, the `X-Next-Cursor` header contains the `cursor` for the next file. Text that a
+    spreadsheet would interpret as a formula is prefixed with an apostrophe. The last column,
+    `masked`, is `true` for a transaction of a restricted subscriber, whose names, card and memo are
+    empty. A file with such a row has the header `X-Masked: true`.
     """
     services = call.services
     export = await export_csv(lambda filters: _list_page(call, filters), query)
@@ -95,8 +96,8 @@ async def _list_page(call: RequestContext, query: TransactionFilters) -> Page[Tr
 async def get_transaction(call: RequestContext, id: str) -> TransactionRecord:
     """Get a transaction.
 
-    An admin gets a restricted subscriber's transaction masked, as in the list, until a code is
-    verified; an API key gets `OTP_REQUIRED`.
+    For admins, a restricted subscriber's transaction is masked, as in the list, until a one-time
+    code is verified. For API keys, the request fails with `OTP_REQUIRED`.
     """
     transaction, hidden = await _get_visible_transaction(call, id)
     return to_record(transaction, full=_can_see_full_names(call), hidden=hidden)
@@ -106,10 +107,10 @@ async def get_transaction(call: RequestContext, id: str) -> TransactionRecord:
 async def list_transaction_entries(call: RequestContext, id: str) -> TransactionEntries:
     """List the ledger entries of a transaction.
 
-    In the order in which they were booked. Each takes one amount from the account that is debited
-    and gives it to the one that is credited; a transaction that moved nothing has none.
-    `balance_after` is known of the payer's and the payee's account only. `masked: true` is there
-    when a restricted subscriber takes part: names and balances are then null.
+    Entries are in posting order. Each moves one amount from the debited account to the credited
+    account. A transaction that moved no money has no entries. `balance_after` is available only for
+    the accounts of the payer and the payee. If a restricted subscriber takes part, `masked` is
+    `true`, and names and balances are null.
     """
     transaction, hidden = await _get_visible_transaction(call, id)
     return await get_entries(call.services.database, transaction, masked=bool(hidden))
@@ -117,11 +118,11 @@ async def list_transaction_entries(call: RequestContext, id: str) -> Transaction
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
 async def get_transaction_chain(call: RequestContext, id: str) -> TransactionChain:
-    """Get what belongs to a transaction.
+    """Get the related records of a transaction.
 
-    `original` is the payment that a refund gives back. `refunds` are those of a payment, oldest
-    first, the first 1,000, also those that were declined. `replays` is how often its request came
-    again and was answered with what had been answered before; counted about once a second.
+    `original` is the payment that a refund belongs to. `refunds` are the first 1,000 refunds of a
+    payment, oldest first, including declined ones. `replays` counts the repeated requests that
+    received the original response; it is updated about once a second.
     """
     transaction, _ = await _get_visible_transaction(call, id)
     return await get_chain(call, transaction)
@@ -137,8 +138,9 @@ async def list_processor_transactions(
 ) -> Page[TransactionRecord]:
     """List a processor's transactions, newest first.
 
-    Names are shortened for every caller. `user_id` finds those with one other user. Transactions of
-    restricted subscribers are masked, or left out, as in the list of all transactions.
+    Names are abbreviated for all callers. `user_id` selects transactions with one counterparty.
+    Transactions of restricted subscribers are masked or omitted, as in the list of all
+    transactions.
     """
     scope = TransactionQuery()
     own_accounts = await _list_visible_account_ids(call, id) if id.startswith(ids.PROCESSOR) else []
@@ -155,8 +157,10 @@ async def list_processor_transactions(
 
 
 async def _get_visible_transaction(call: RequestContext, id: str) -> tuple[Transaction, set[int]]:
-    """Return a transaction and those of its accounts whose holders are hidden from the caller: an
-    admin gets it masked, an API key is refused."""
+    """Return a transaction and its accounts whose holders are hidden from the caller.
+
+    Admins get such a transaction masked. Other callers get an error.
+    """
     database = call.services.database
     transaction = await queries.get(database, decode_transaction_id(id))
     if call.principal.kind != "admin":
@@ -165,7 +169,7 @@ async def _get_visible_transaction(call: RequestContext, id: str) -> tuple[Trans
 
 
 async def _list_visible_account_ids(call: RequestContext, user_id: str) -> list[int]:
-    """The accounts of a user who is open to the caller; none of somebody who does not exist."""
+    """Return the accounts of a user the caller may see; empty if the user does not exist."""
     user = parse_user_id(user_id)
     if user is None:
         return []
@@ -203,5 +207,5 @@ async def _build_page(
 
 
 def _can_see_full_names(call: RequestContext) -> bool:
-    """Admins work for the platform; everybody else sees as much of a name as a merchant may."""
+    """Return whether the caller sees full names: only admins, who work for the platform, do."""
     return call.principal.kind == "admin"

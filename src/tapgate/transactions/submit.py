@@ -1,5 +1,4 @@
-"""How a call becomes an order for the ledger: repeatable under its request id, answered by a
-receipt."""
+"""Submission of money requests to the ledger, with idempotency keys and receipts."""
 
 import hashlib
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKe
 
 _REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 
-#: Not part of what was asked: the name of the request itself, PINs, and what can only be one thing.
+#: Fields outside the fingerprint: the idempotency key, PINs, and the currency, which is fixed.
 _FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
 
 _CHANNEL_BY_PRINCIPAL: Final = {
@@ -36,19 +35,19 @@ _CHANNEL_BY_PRINCIPAL: Final = {
     "partner": "partner",
     "processor": "pos",
 }
-#: A request that fails has no receipt.
+#: A failed request has no receipt.
 ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="ReceiptStatus")]
 
 
 class MoneyRequest(msgspec.Struct, kw_only=True):
-    """What every body that moves money may have."""
+    """Fields common to all request bodies that move money."""
 
     request_id: IdempotencyKey | None = None
     currency: Currency | None = None
 
 
 class Receipt(msgspec.Struct, kw_only=True):
-    """What every operation that moves money answers."""
+    """Fields common to the responses of all operations that move money."""
 
     success: bool = True
     message: str
@@ -60,7 +59,7 @@ ReceiptT = TypeVar("ReceiptT", bound=Receipt)
 
 
 class ReceiptFields:
-    """An answer of the ledger in the words of receipts."""
+    """A ledger result, formatted for receipts."""
 
     def __init__(self, answer: TransactionResult, currency: str) -> None:
         self._result = answer
@@ -86,27 +85,27 @@ class ReceiptFields:
 
     @property
     def payer_balance(self) -> str:
-        """What the payer has available."""
+        """Return the payer's available balance."""
         balance, _ = self.balances
         assert balance is not None, "the platform's own accounts have no balance to show"
         return balance
 
     @property
     def payee_balance(self) -> str:
-        """For payees that are not subscribers."""
+        """Return the available balance of a payee that is not a subscriber."""
         balance = self.visible_payee_balance
         assert balance is not None, "only the platform and hidden subscribers show no balance"
         return balance
 
     @property
     def visible_payee_balance(self) -> str | None:
-        """None for a restricted subscriber who is hidden from the caller."""
+        """Return the payee's balance, or None if the payee is hidden from the caller."""
         _, balance = self.balances
         return balance
 
     @property
     def balances(self) -> tuple[str | None, str | None]:
-        """What payer and payee have available; None for an account of the platform's own."""
+        """Return the available balances of payer and payee; None for a platform account."""
         payer, payee = self._result.payer_available, self._result.payee_available
         return (
             None if payer is None else self.format_money(payer),
@@ -122,8 +121,8 @@ class ReceiptFields:
 async def submit(
     call: RequestContext, command: Command, show: Callable[[ReceiptFields], ReceiptT]
 ) -> Reply[ReceiptT]:
-    """The receipt of what took place now or, for a repetition, before. Declines are raised."""
-    # Before the ledger commits, so that a failure here is a 503 after which nothing has happened.
+    """Submit a command and return its receipt, or the original one for a replay. Raise declines."""
+    # Before the ledger commits, so that a failure here results in a 503 with nothing executed.
     is_payee_hidden = not has_full_disclosure(call.caller) and await _is_payee_hidden(
         call, command.payee
     )
@@ -135,10 +134,10 @@ async def submit(
 
 
 async def _is_payee_hidden(call: RequestContext, payee: Party) -> bool:
-    """Return whether the payee is a restricted subscriber who is hidden from the caller.
+    """Return whether the payee is a restricted subscriber hidden from the caller.
 
-    The payer is not checked: a restricted subscriber's payment carries their PIN, and requests
-    without it are refused before.
+    The payer is not checked: a payment by a restricted subscriber includes their PIN, and requests
+    without it are rejected earlier.
     """
     audience = (call.services.database, call.caller, call.services.clock())
     match payee:
@@ -152,7 +151,7 @@ async def _is_payee_hidden(call: RequestContext, payee: Party) -> bool:
 
 
 def _redact_payee(outcome: Outcome) -> Outcome:
-    """Remove the payee's name and balance. `used` of MAX_BALANCE_EXCEEDED is the balance too."""
+    """Remove the payee's name and balance, which `used` of MAX_BALANCE_EXCEEDED also reveals."""
     details, answer = outcome.details, outcome.result
     if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
         details = {name: value for name, value in details.items() if name != "used"}
@@ -185,18 +184,18 @@ def _calculate_fingerprint(call: RequestContext, body: MoneyRequest) -> bytes:
 
 
 def get_channel(caller: Principal) -> str:
-    """How an order came in, where its route does not say."""
+    """Return the channel of a command whose route does not determine it."""
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
 
 
 def to_minor_units(call: RequestContext, amount: str) -> int:
-    """An amount that was checked when it was read."""
+    """Convert an amount that was validated on parsing to minor units."""
     return money.parse(amount, call.services.settings.currency)
 
 
 def decode_id(prefix: str, public_id: str | None) -> int:
-    """The number behind an identifier; 0, which nobody has, for what is none.
+    """Decode a public ID; return 0, which no row has, for an invalid one.
 
-    So that the ledger answers 404 in its turn: a repetition is recognised before.
+    The ledger then returns the 404 itself, after it has checked for a replay.
     """
     return 0 if public_id is None else ids.decode(prefix, public_id) or 0

@@ -1,4 +1,4 @@
-"""What somebody has: the balance of a subscriber, an agent, a processor or a partner."""
+"""Balance of a subscriber, an agent, a processor or a partner."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ _NOT_FOUND_CODES = {
 
 
 class Balance(msgspec.Struct, kw_only=True):
-    """`balance` is what is `available` and what is `held` until a review is over."""
+    """An account balance: the sum of `available` and of `held`, which is reserved for reviews."""
 
     user_id: str
     account_id: str

@@ -1,4 +1,4 @@
-"""What a payment would cost, and whether it would go through."""
+"""Quotes: the fee for a payment, and the reasons why it would be declined."""
 
 from typing import Annotated, Final
 
@@ -18,7 +18,7 @@ from tapgate.transactions.submit import to_minor_units
 endpoints = Endpoints("Wallet")
 
 
-#: Refusals that follow from what a wallet has.
+#: Codes that reveal something about a balance.
 _BALANCE_CODES: Final = frozenset(
     {Code.INSUFFICIENT_FUNDS, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED}
 )
@@ -46,18 +46,19 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
-    """Ask what a payment would cost the sender.
+    """Get a quote for a payment.
 
-    `total` is what leaves the sender's wallet. With `sender_id`, `reasons` are the codes with which
-    it would be refused now; without, only the fee is known. An API key without `balance:read` gets
-    no answer about funds: `reasons` and `allowed` leave out `INSUFFICIENT_FUNDS` and
-    `MAX_BALANCE_EXCEEDED`. Nothing is moved or counted.
+    `total` is the amount debited from the sender's wallet. With `sender_id`, `reasons` lists the
+    error codes with which the payment would currently fail. Without it, the quote covers only the
+    fee. For an API key without `balance:read`, `reasons` and `allowed` disregard
+    `INSUFFICIENT_FUNDS` and `MAX_BALANCE_EXCEEDED`. A quote moves no money and does not count
+    toward limits.
     """
     services, currency = call.services, call.services.settings.currency
     amount, sender_id = to_minor_units(call, body.amount), None
     if body.sender_id is not None:
         sender = await subscribers.get(services.database, decode_subscriber_id(body.sender_id))
-        # Quotes of different amounts find out the balance by bisection.
+        # A series of quotes would reveal the balance by bisection.
         await require_subscriber_access(
             services.database, call, sender.id, restricted=sender.restricted
         )

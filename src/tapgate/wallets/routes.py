@@ -1,4 +1,4 @@
-"""The endpoints of wallets."""
+"""Endpoints for wallets."""
 
 import msgspec
 
@@ -23,7 +23,7 @@ from tapgate.transactions.submit import (
 
 endpoints = Endpoints("Wallet")
 
-#: How a subscriber's payment may be declined.
+#: Codes with which a subscriber's payment may be declined.
 _DECLINE_CODES = (
     Code.INVALID_PIN,
     Code.ACCOUNT_LOCKED,
@@ -46,7 +46,7 @@ class P2pTransferRequest(MoneyRequest, kw_only=True):
 
 
 class Recipient(msgspec.Struct, kw_only=True):
-    """As much of a name as a sender may see."""
+    """Recipient of a transfer, with the part of the name that a sender may see."""
 
     name: str | None
     card_serial: str
@@ -74,10 +74,10 @@ class P2pReceipt(Receipt, kw_only=True):
 async def transfer_p2p(call: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
-    The money arrives in the wallet that the card spends from. The fee comes on top of the amount
-    and is paid by the sender; limits count the amount without it. A transfer that a compliance rule
-    wants to look at has the status `under_review`: the money is held, and moves or comes back when
-    the review is over.
+    The money is credited to the wallet that the card spends from. The sender pays the fee in
+    addition to the amount. Only the amount counts toward limits. If a compliance rule requires a
+    review, the transfer has the status `under_review`: the money is held until the review releases
+    it to the recipient or returns it to the sender.
     """
 
     def receipt(shown: ReceiptFields) -> P2pReceipt:
@@ -114,7 +114,7 @@ class TransferRequest(MoneyRequest, kw_only=True):
 
 
 class TransferReceipt(Receipt, kw_only=True):
-    """The platform's own accounts have no balance to show."""
+    """Receipt of a transfer. Platform accounts have no balance."""
 
     amount: str
     from_balance: str | None
@@ -140,8 +140,8 @@ class TransferReceipt(Receipt, kw_only=True):
 async def transfer_funds(call: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
-    An API key moves subscribers' money only, and needs the PIN. A system_admin or finance_user
-    moves any account's.
+    An API key can transfer only between subscribers' accounts, and requires the PIN. A system_admin
+    or finance_user can transfer between any accounts.
     """
 
     def receipt(shown: ReceiptFields) -> TransferReceipt:
@@ -159,8 +159,8 @@ async def transfer_funds(call: RequestContext, body: TransferRequest) -> Reply[T
     payer, payee = (
         decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
-    # The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
-    # the PIN makes a payment of the subscriber's own.
+    # The receipt reveals balances, and not every caller may see a restricted subscriber's balance.
+    # With the PIN, the payment is the subscriber's own, so access to the payer is not checked.
     told = [payee] if body.pin is not None else [payer, payee]
     await require_account_access(call.services.database, call, told)
     command = Command(

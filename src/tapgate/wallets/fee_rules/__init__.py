@@ -1,1 +1,1 @@
-"""Fee rules: what a transaction costs, and whom."""
+"""Fee rules: the fee for each transaction type, and the side that pays it."""

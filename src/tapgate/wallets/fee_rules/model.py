@@ -1,5 +1,7 @@
-"""Fee rules as clients see them and replace them. The ledger's `FeeStep` has amounts in minor units
-and rates in thousandths of a percent."""
+"""Fee rules as clients read and replace them.
+
+The ledger's `FeeStep` has amounts in minor units and rates in thousandths of a percent.
+"""
 
 from typing import Annotated, Final
 
@@ -20,7 +22,7 @@ _FEE_EXEMPT_REASONS: Final = {
 
 
 class FeeRule(msgspec.Struct, kw_only=True):
-    """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
+    """Rate for amounts up to `up_to` that no earlier step covers. Null means no upper bound."""
 
     type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
     up_to: Amount | None = None
@@ -54,7 +56,7 @@ def to_record(steps: list[StoredFeeStep], currency: str) -> FeeRules:
 
 
 def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
-    """The steps as they are kept, or a refusal that names each field that is in the way."""
+    """Return the steps to store, or raise an error that names every invalid field."""
     steps = [
         StoredFeeStep(
             type=step.type,
@@ -75,7 +77,7 @@ def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
 
 
 def require_single_type(rules: FeeRules, kind: str) -> None:
-    """Who changes one type says nothing about another."""
+    """Require that all steps have the given type, so that a request changes no other type."""
     if kind not in chart.TRANSACTION_TYPES:
         raise ApiError(Code.RULE_NOT_FOUND)
     for place, step in enumerate(rules.data):
@@ -89,7 +91,7 @@ def _validate_steps(kind: str, ladder: list[tuple[int, StoredFeeStep]]) -> dict[
     problems = {}
     (first_place, first), (last_place, last) = ladder[0], ladder[-1]
     if kind in chart.PAYMENT_TYPES and first.payer != "receiver":
-        # A refund returns the fee to the processor, so nobody else may have paid it.
+        # A refund returns the fee to the processor, so the processor must have paid it.
         problems[f"data[{first_place}].payer"] = "must be receiver for payments to a processor"
     reached: int | None = 0
     for place, step in ladder:

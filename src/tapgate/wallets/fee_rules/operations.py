@@ -1,4 +1,4 @@
-"""What can happen to the fee rules: they are replaced, all at once or those of one type."""
+"""Operations on fee rules: replace all rules, or the rules of one type."""
 
 import msgspec
 
@@ -10,7 +10,10 @@ from tapgate.wallets.fee_rules.model import FeeRules
 
 
 async def replace(call: RequestContext, fee_rules: FeeRules, kind: str | None = None) -> FeeRules:
-    """Those of one type, or all. Once it is answered, every process charges by the new rules."""
+    """Replace the rules of one type, or all rules.
+
+    When this returns, every process applies the new rules.
+    """
     services = call.services
     currency = services.settings.currency
     wanted = model.parse_fee_rules(fee_rules, currency)

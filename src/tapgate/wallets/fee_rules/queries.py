@@ -1,4 +1,4 @@
-"""The SQL of fee rules."""
+"""SQL queries for fee rules."""
 
 import asyncpg
 
@@ -14,7 +14,7 @@ async def list_steps(reader: Database | asyncpg.Connection) -> list[StoredFeeSte
 
 
 async def lock(tx: asyncpg.Connection) -> None:
-    """Who replaces all of them does it alone; reading goes on."""
+    """Lock the table against concurrent replacements, but not against reads."""
     await tx.execute("LOCK TABLE fee_rules IN SHARE ROW EXCLUSIVE MODE")
 
 

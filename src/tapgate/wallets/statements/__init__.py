@@ -1,1 +1,1 @@
-"""Account statements: what came in and went out of a wallet, day by day."""
+"""Account statements: credits and debits of a wallet over a period."""

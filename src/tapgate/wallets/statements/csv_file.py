@@ -1,4 +1,4 @@
-"""A statement as CSV: one row per entry."""
+"""Statement as a CSV file with one row per entry."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a statement says: a balance, everything that changed it, and the balance that leaves."""
+"""Content of a statement: the opening balance, all movements, and the closing balance."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
@@ -14,13 +14,13 @@ from tapgate.ledger import chart
 from tapgate.transactions.model import TransactionType
 
 MAX_PERIOD_DAYS: Final = 366
-#: Leaves room on both sides, so that no time zone moves a bound out of what can be counted.
+#: Leaves a margin on both sides, so that no time zone moves a bound out of the supported range.
 _ALLOWED_YEARS: Final = range(1000, 9999)
 
 FEE_TYPE: Final = "fee"
 FileFormat = Literal["csv", "pdf"]
 
-#: How each movement is described: as it goes out, as it comes in.
+#: Descriptions of each type, for debits and for credits.
 _DESCRIPTIONS: Final = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),
@@ -45,7 +45,7 @@ class StatementRequest(msgspec.Struct, kw_only=True):
 
 
 class Period(NamedTuple):
-    """Whole days of the platform's calendar, the last one included."""
+    """Range of whole days in the platform's time zone, including the last day."""
 
     first: date
     last: date
@@ -54,7 +54,7 @@ class Period(NamedTuple):
         return datetime.combine(self.first, time(), zone)
 
     def end(self, zone: ZoneInfo) -> datetime:
-        """The first moment that no longer belongs to it."""
+        """Return the exclusive end of the period."""
         return datetime.combine(self.last + timedelta(days=1), time(), zone)
 
 
@@ -72,14 +72,14 @@ def parse_period(request: StatementRequest) -> Period:
 
 
 class Movement(NamedTuple):
-    """One amount that came into the wallet (above zero) or went out of it (below)."""
+    """One amount credited to the wallet (positive) or debited from it (negative)."""
 
     moved_at: datetime
     transaction_id: int
     transaction_type: str
     is_fee: bool
     amount: int
-    counterparty: str  # as much of a name as others may see
+    counterparty: str  # public name
     memo: str | None
 
     @property
@@ -156,7 +156,7 @@ class StatementPeriod(msgspec.Struct, kw_only=True):
 
 
 class EntryRecord(msgspec.Struct, kw_only=True):
-    """`date` is the day of the platform's calendar on which the money moved."""
+    """An entry of a statement. `date` is the day of the movement in the platform's time zone."""
 
     date: str
     transaction_id: str
@@ -168,7 +168,7 @@ class EntryRecord(msgspec.Struct, kw_only=True):
 
 
 class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """With `entries` as JSON; with `statement_url` and `expires_at` as a file."""
+    """A statement: with `entries` for JSON, with `statement_url` and `expires_at` for a file."""
 
     statement_id: str
     subscriber: StatementHolder

@@ -1,4 +1,4 @@
-"""What can happen to a statement: it is drawn up, fetched by its link, and removed."""
+"""Operations on statements: build, issue as a file, download, and remove after expiry."""
 
 import asyncio
 import secrets
@@ -21,17 +21,17 @@ from tapgate.wallets.statements.model import FileFormat, Statement, StatementReq
 from tapgate.wallets.statements.queries import StatementFile
 
 LINK_LIFETIME: Final = timedelta(hours=24)
-#: Of one subscriber at a time; each is kept until it expires.
+#: Maximum number of files of one subscriber, counting every file that has not been removed yet.
 MAX_FILES: Final = 100
 
 _CLEANUP_INTERVAL_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
-#: Long ones take seconds. More than there are slots for expensive reads never wait.
+#: Long statements take seconds to render. The slots for heavy reads limit how many are pending.
 rendering_threads: Final = BoundedThreadPool("statements", at_once=1, most=8)
 
 
 class StatementLink(NamedTuple):
-    """Whoever has the token may fetch the file."""
+    """Link to a file. The token is a bearer credential."""
 
     token: str
     expires_at: datetime
@@ -74,14 +74,14 @@ async def build_statement(
 async def issue_file(
     call: RequestContext, subscriber: Subscriber, statement: Statement, format: FileFormat
 ) -> StatementLink:
-    """The file is kept as it is now: money that moves later does not change what was handed out."""
+    """Render and store a file, so that later transactions do not change an issued statement."""
     services = call.services
     packed = await rendering_threads.run(_render_compressed, statement, format)
     sealed = services.vault.seal(packed, _get_seal_context(statement.id))
     link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
     async with services.database.transaction() as tx:
-        # The subscriber may have become restricted while the file was rendered. Under the lock the
-        # file is either refused here or deleted by the restriction.
+        # The subscriber may have become restricted during rendering. Under the lock, either this
+        # check rejects the file or the restriction deletes it.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
         await require_subscriber_access(tx, call, subscriber.id, restricted=restricted)
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
@@ -103,7 +103,7 @@ async def issue_file(
 
 
 async def fetch_file(services: Services, token: str) -> tuple[StatementFile, bytes] | None:
-    """None when there is none behind the token, or no more."""
+    """Return the file for a token, or None if the token is unknown or expired."""
     file = await queries.find_file(
         services.database, _token_hash(services, token), services.clock()
     )
@@ -113,7 +113,7 @@ async def fetch_file(services: Services, token: str) -> tuple[StatementFile, byt
 
 
 async def remove_expired(services: Services) -> NoReturn:
-    """What nobody can fetch any more is not kept either."""
+    """Remove expired files periodically."""
 
     async def remove() -> None:
         while await queries.remove_expired(services.database, services.clock()):

@@ -1,4 +1,4 @@
-"""A statement as PDF: drawn page by page, the same bytes whenever it is drawn."""
+"""Statement as a PDF file. Rendering is deterministic: the same statement gives the same bytes."""
 
 import io
 from datetime import date
@@ -21,7 +21,7 @@ from tapgate.wallets.statements.typesetting import (
 
 CONTENT_TYPE: Final = "application/pdf"
 
-# A file of bytes, not of letters: a quarter smaller.
+# Binary instead of ASCII85 streams, which makes the file a quarter smaller.
 rl_config.useA85 = 0
 
 _WIDTH, _HEIGHT = A4
@@ -39,7 +39,7 @@ _SHADE_COLOR: Final = HexColor("#f3f5f8")
 _ACCENT_COLOR: Final = HexColor("#0b4f6c")
 _WHITE: Final = HexColor("#ffffff")
 
-#: Where the columns of the table begin, and where those of money end.
+#: Left edges of the date and description columns, and right edges of the money columns.
 _DATE_X: Final = _LEFT + 6
 _DESCRIPTION_X: Final = _LEFT + 76
 _DEBIT_X: Final = _RIGHT - 172
@@ -55,7 +55,7 @@ _NEXT_PAGE_ROWS: Final = int((_NEXT_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _RO
 
 def render(statement: Statement) -> bytes:
     file = io.BytesIO()
-    # Invariant: no time of drawing and no random identifier in the file.
+    # Invariant: the file contains no creation time and no random ID.
     canvas = Canvas(file, pagesize=A4, pageCompression=1, invariant=1)
     _PdfRenderer(canvas, statement).render()
     canvas.save()
@@ -75,7 +75,7 @@ class _PdfRenderer:
             f"{_format_day(statement.period.first)} – {_format_day(statement.period.last)}"
         )
         self._page_count = count_pages(len(statement.movements))
-        self._fill_color: Color | None = None  # what is being filled with
+        self._fill_color: Color | None = None  # current fill color of the canvas
 
     def render(self) -> None:
         canvas, statement = self._canvas, self._statement
@@ -208,7 +208,7 @@ class _PdfRenderer:
 
     def _set_font(self, font: str, size: float, colour: Color) -> None:
         self._canvas.setFont(font, size)
-        if colour is not self._fill_color:  # saying it again is most of the work of a long table
+        if colour is not self._fill_color:  # redundant changes would dominate long tables
             self._fill_color = colour
             self._canvas.setFillColor(colour)
 
@@ -217,7 +217,7 @@ class _PdfRenderer:
         self._canvas.setFillColor(colour)
 
     def _format_amount(self, minor: int) -> str:
-        """`1,234.50`"""
+        """Format an amount as `1,234.50`."""
         sign, shown = ("-", -minor) if minor < 0 else ("", minor)
         whole, point, fraction = self._statement.format_amount(shown).partition(".")
         return f"{sign}{int(whole):,}{point}{fraction}"
@@ -228,5 +228,5 @@ def _format_day(moment: date) -> str:
 
 
 def _mask_phone_number(phone_number: str) -> str:
-    """Enough to recognise one's own: `+232*****456`."""
+    """Mask a phone number, but let its owner recognize it: `+232*****456`."""
     return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"

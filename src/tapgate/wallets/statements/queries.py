@@ -1,4 +1,4 @@
-"""The SQL of statements: what moved in a wallet, and the files behind links."""
+"""SQL queries for statements: movements of a wallet, and issued files."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -10,18 +10,18 @@ from tapgate.store.database import Database
 from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
-#: A long history takes longer than a statement usually may.
+#: A long history takes longer than the default timeout allows.
 _QUERY_TIMEOUT_SECONDS: Final = 30.0
 CLEANUP_BATCH_SIZE: Final = 200
 
-#: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
+#: Maximum difference between the times of an ID and its batch; seconds if clocks are in sync.
 _ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
-#: Everything that moved money in a wallet since a moment. A wallet is always one of the two sides
-#: of a transaction that moves its money. What was reviewed may have moved long after its id was
-#: made; there is little of it, and an index of its own. MATERIALIZED and OFFSET 0 fix the way: the
-#: transactions first, then the entries of each. PostgreSQL, where it believes the tables to be
-#: small, might go through all entries for every transaction.
+#: All movements of a wallet since a point in time. A wallet is always one of the two sides of a
+#: transaction that moves its money. Reviewed transactions may complete long after their ID was
+#: generated; they are few and have an index of their own. MATERIALIZED and OFFSET 0 fix the plan:
+#: first the transactions, then the entries of each. If PostgreSQL underestimates the tables, it
+#: might otherwise scan all entries for every transaction.
 _MOVEMENTS_SINCE: Final = """
     WITH found AS MATERIALIZED (
         SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
@@ -58,7 +58,7 @@ _MOVEMENTS: Final = f"""{_MOVEMENTS_SINCE}
 
 
 class WalletActivity(NamedTuple):
-    """What one wallet's books say about a period."""
+    """Activity of one wallet in a period."""
 
     opening_balance: int
     movements: list[Movement]
@@ -67,15 +67,18 @@ class WalletActivity(NamedTuple):
 async def load_activity(
     database: Database, account_id: int, start: datetime, end: datetime
 ) -> WalletActivity:
-    """The opening balance is the balance of now without everything that moved since: exact, and
-    as quick as the period is recent. Both are read from one snapshot."""
+    """Load the opening balance and the movements of a period from one snapshot.
+
+    The opening balance is the current balance minus all movements since the start of the period.
+    It is exact, and the more recent the period, the faster the query.
+    """
     first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
     async with (
         database.connection() as reader,
         reader.transaction(isolation="repeatable_read", readonly=True),
     ):
-        # Every part is found by an index; what PostgreSQL believes of tables that have grown since
-        # it last looked must not make it read them whole.
+        # An index exists for every part. Outdated statistics of growing tables must not lead
+        # PostgreSQL to sequential scans.
         await reader.execute("SET LOCAL enable_seqscan = off")
         opening = await reader.fetchval(
             _BALANCE_BEFORE, account_id, start, first_id, timeout=_QUERY_TIMEOUT_SECONDS
@@ -94,8 +97,10 @@ class StatementFile(NamedTuple):
 
 
 async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
-    """Count the files of a subscriber. The caller holds `lock_restriction`, so that parallel
-    requests do not exceed the maximum."""
+    """Count the files of a subscriber.
+
+    The caller holds `lock_restriction`, so that concurrent requests do not exceed the maximum.
+    """
     count: int = await tx.fetchval(
         "SELECT count(*) FROM statements WHERE subscriber_id = $1", subscriber_id
     )
@@ -142,7 +147,7 @@ async def find_file(database: Database, token_hash: bytes, now: datetime) -> Sta
 
 
 async def remove_expired(database: Database, now: datetime) -> bool:
-    """Whether there may be more: some at a time, so that it never takes too long."""
+    """Remove one batch of expired files, and return whether there may be more."""
     removed = await database.fetch(
         """DELETE FROM statements WHERE id = ANY (ARRAY(
                SELECT id FROM statements WHERE expires_at <= $1

@@ -1,4 +1,4 @@
-"""The endpoints of account statements."""
+"""Endpoints for account statements."""
 
 import asyncio
 from typing import cast
@@ -35,17 +35,17 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
     heavy=True,
 )
 async def create_statement(call: RequestContext, body: StatementRequest) -> StatementRecord:
-    """Draw up the account statement of a subscriber.
+    """Create an account statement for a subscriber.
 
-    Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
-    the order in which money moved; a fee is an entry of its own. A file is fetched by its link,
-    which needs no other credential, within 24 hours. A subscriber has at most 100 files at a time:
-    429.
+    The period includes both dates, in the platform's time zone, and has at most 366 days. Entries
+    are in the order in which money moved, and each fee is a separate entry. A file can be
+    downloaded for 24 hours with its link, which requires no other credential. A subscriber can have
+    at most 100 files at a time. Further requests fail with `RATE_LIMITED`.
     """
     subscriber, statement = await operations.build_statement(call, body)
     record = to_record(statement)
     if body.format == "json":
-        # Beside the event loop: ten thousand of them take a while.
+        # In a thread, because thousands of entries would block the event loop.
         record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
     link = await operations.issue_file(call, subscriber, statement, cast(FileFormat, body.format))
@@ -62,7 +62,7 @@ async def create_statement(call: RequestContext, body: StatementRequest) -> Stat
     heavy=True,
 )
 async def download_statement(call: RequestContext, token: str) -> Reply[bytes]:
-    """Fetch a statement by its link: CSV or PDF."""
+    """Download a statement file (CSV or PDF) with its link."""
     found = await operations.fetch_file(call.services, token)
     if found is None:
         raise ApiError(Code.NOT_FOUND, "There is no statement behind this link, or no more")

@@ -1,4 +1,4 @@
-"""Text on a PDF page: two fonts that know West Africa's letters, and text that fits."""
+"""Text layout for PDF pages: fonts with the letters of West African languages, and truncation."""
 
 import unicodedata
 from functools import cache
@@ -19,7 +19,7 @@ _ELLIPSIS: Final = "…"
 
 @cache
 def _load_glyphs() -> frozenset[str]:
-    """What can be drawn; loads the fonts."""
+    """Load the fonts and return the characters that they contain."""
     for name, file in _FONT_FILES.items():
         pdfmetrics.registerFont(TTFont(name, _FONT_DIR / file))
     known = pdfmetrics.getFont(REGULAR).face.charToGlyph
@@ -27,8 +27,10 @@ def _load_glyphs() -> frozenset[str]:
 
 
 def replace_missing_glyphs(text: str) -> str:
-    """The text in letters that the fonts have: without an accent, or as `?`, where they have not.
-    Never more than one line."""
+    """Replace characters that the fonts lack, with a simpler form or `?`.
+
+    The result is always a single line.
+    """
     letters = _load_glyphs()
     if letters.issuperset(text):
         return text
@@ -39,7 +41,7 @@ def _replace_glyph(letter: str) -> str:
     if letter.isspace() or unicodedata.category(letter) == "Cc":
         return " "
     if unicodedata.category(letter) in ("Cf", "Mn"):
-        return ""  # marks, joiners and changes of direction mean nothing without their letters
+        return ""  # marks, joiners and direction controls are meaningless without their letters
     simpler = "".join(
         part for part in unicodedata.normalize("NFKD", letter) if part in _load_glyphs()
     )
@@ -47,7 +49,7 @@ def _replace_glyph(letter: str) -> str:
 
 
 def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
-    """As much of the text as there is room for."""
+    """Truncate a text to the given width, with an ellipsis."""
     text = replace_missing_glyphs(text)
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
