@@ -1,1 +1,1 @@
-"""From HTTP to a handler and back: declared endpoints and all that follows from them."""
+"""HTTP API layer: endpoint declarations, routing, decoding, access checks and OpenAPI."""

@@ -1,4 +1,4 @@
-"""Whether a proven caller may use an endpoint."""
+"""Authorization of an authenticated caller for an endpoint."""
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge.endpoint import Access
@@ -8,7 +8,7 @@ _HMAC_BY_KIND = {"processor": "pos", "partner": "partner"}
 
 
 class Guard:
-    """The access of one endpoint, made ready to be asked on every request."""
+    """Access check of one endpoint, precomputed because it runs on every request."""
 
     def __init__(self, access: Access) -> None:
         self._scope = access.scope
@@ -44,7 +44,10 @@ class Guard:
                 return self._hmac == _HMAC_BY_KIND[signer]
 
     def _list_required_access(self, principal: Principal) -> list[str]:
-        """Any one of these would do: of the caller's own kind where the endpoint takes it."""
+        """Return the scopes, roles and signatures that would each grant access.
+
+        For an API key or an admin, only that kind is listed if the endpoint accepts it.
+        """
         if principal.kind == "api_key" and self._scope is not None:
             return [self._scope]
         if principal.kind == "admin" and self._roles:

@@ -1,12 +1,12 @@
-"""The gateway's side of HTTP: one request from its first byte to its log line.
+"""The gateway's request pipeline: routing, authentication, rate limits, handlers, metrics and logs.
 
-The order of checks is public: 404 and 405, then 503 where too many requests are in progress, then
-413, 401, 429, 403, 400, 422, then the handler. A body that has not arrived is not waited for
-before the credential is checked, so 413 comes first only for a declared length, and for what has
-arrived by then.
+The order of checks is part of the public API: 404 and 405, then 503 if too many requests are in
+progress, then 413, 401, 429, 403, 400, 422, then the handler. The credential is checked before the
+gateway waits for the rest of a body. 413 therefore precedes 401 only if Content-Length, or the part
+of the body received so far, exceeds the limit.
 
-Sites have pages for people beside the endpoints. They ask the endpoints as an API client would, but
-without a connection in between.
+Sites serve HTML pages beside the endpoints. A site calls the endpoints as an API client would, but
+in process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ _UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
 
 
 class App(AsgiApp):
-    """Serves the given endpoints, those about the gateway itself, and sites beside them."""
+    """ASGI application that serves the given endpoints, the system endpoints and the sites."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class App(AsgiApp):
 
     @cached_property
     def openapi_document(self) -> bytes:
-        """Written when somebody first asks for it: few processes are ever asked."""
+        """The OpenAPI document, rendered on first use: most processes never serve it."""
         return render_openapi_document(
             self._endpoints, self._services.settings.currency, self._events
         )
@@ -181,7 +181,7 @@ class App(AsgiApp):
         )
 
     def _add_common_headers(self, call: RequestContext, answer: Response) -> Response:
-        """With what every answer says: its id for tracing, and what is left of the rate."""
+        """Add the headers of every response: the request id and the caller's rate limit."""
         status, head, body, pause = answer
         rate = (
             b""
@@ -213,8 +213,11 @@ class App(AsgiApp):
     async def _receive_small_body(
         self, call: RequestContext, request: Request, refusal: ApiError
     ) -> bytes:
-        """Receive a body only to verify its signature: the route does not accept the signer. A
-        large body is refused without that."""
+        """Receive a body only to verify its signature, on a route that does not accept the signer.
+
+        A body above the default limit is not received: the address is charged as for a failed
+        authentication, and the rejection is raised without verifying the signature.
+        """
         try:
             return await request.read_body(DEFAULT_BODY_BYTES)
         except ApiError as error:
@@ -233,10 +236,12 @@ class App(AsgiApp):
     async def _authorize(
         self, route: Route, call: RequestContext, *, has_body: bool = True
     ) -> ApiError | None:
-        """Authenticate and charge the caller. Without the body, this is done again when it has
-        arrived: the credential may have been revoked since.
+        """Authenticate the caller, charge its rate limit and check its access.
 
-        Return why the route refuses a signer whose signature cannot be verified yet.
+        A call without the body is repeated once the body has arrived, because the credential may
+        have been revoked in between. The caller is charged only once.
+
+        Return the route's rejection of a signer whose signature cannot be verified yet, or None.
         """
         authenticator = self._services.authenticator
         charge = LookupCharge(call)
@@ -256,7 +261,7 @@ class App(AsgiApp):
                 authenticator.authorize_api_key(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
-                # Credentials cannot be probed beyond the address's rate.
+                # Charge failures to the address, so credentials cannot be probed without limit.
                 await charge.charge()
             raise
         if not is_charged:
@@ -282,12 +287,12 @@ class App(AsgiApp):
         self, route: Route | None, call: RequestContext, error: ApiError
     ) -> None:
         if route is None or (call.caller is None and not route.is_public):
-            return  # nobody is proven to have tried
+            return  # the caller is not authenticated
         if error.code is Code.FORBIDDEN:
             try:
                 await self._services.on_denied(call.origin, route.endpoint.name, error)
             except Exception as problem:
-                # What cannot be recorded is refused all the same.
+                # The request is rejected even if the denial cannot be recorded.
                 _log.error(
                     "audit.denial_not_recorded",
                     request_id=call.request_id,

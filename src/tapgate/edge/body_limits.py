@@ -1,7 +1,8 @@
-"""How large the body of an endpoint may be: what its declared fields can need, and no more.
+"""Request body size limits, computed from the declared fields of each endpoint.
 
-A body is parsed on the event loop, so a larger one only helps an attacker. JSON may write any
-character as an escape of 6 bytes, or 12 for one beyond U+FFFF; a limit allows for that.
+Bodies are parsed on the event loop, so a limit above what the fields can need only helps an
+attacker. JSON can escape any character in 6 bytes, or in 12 bytes beyond U+FFFF. Limits allow for
+fully escaped text.
 """
 
 from typing import Any, Final, get_args, get_origin
@@ -11,20 +12,20 @@ import msgspec
 from tapgate.edge.checks import get_rule_and_type, is_struct
 
 KIBIBYTE: Final = 1024
-#: The limit of most endpoints, and the step in which larger limits grow.
+#: The limit of most endpoints. Larger limits are multiples of it.
 DEFAULT_BODY_BYTES: Final = 16 * KIBIBYTE
 MAX_JSON_BYTES: Final = 1024 * KIBIBYTE
 
-#: White space and unknown fields, which are ignored, beside those that are declared.
+#: Allowance for whitespace and unknown fields, which are ignored.
 _SLACK_BYTES: Final = 2 * KIBIBYTE
 _FIELD_OVERHEAD_BYTES: Final = 16  # quotes, colon, comma and indentation
 _MAX_NUMBER_BYTES: Final = 32
-#: Of a list without a rule about its length.
+#: Assumed maximum length of a list without a length rule.
 _DEFAULT_MAX_ITEMS: Final = 100
 
 
 def compute_body_limit(kind: Any) -> int:
-    """Return the limit for bodies of this type."""
+    """Return the body limit in bytes for a body type."""
     if not is_struct(kind):
         return DEFAULT_BODY_BYTES
     steps = -(-(_compute_max_json_bytes(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)

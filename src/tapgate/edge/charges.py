@@ -1,4 +1,4 @@
-"""Charges for work that callers cause before they have proven who they are, paid by address."""
+"""Rate limit charges per client address for work done before a caller is authenticated."""
 
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
@@ -6,7 +6,7 @@ from tapgate.service.client_addresses import get_address_key
 from tapgate.service.throttle import Throttle
 from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, RateLimitResult
 
-#: Failed logins of one address: one a second, and an office full of typing errors now and then.
+#: Failed logins per address: one per second. The burst absorbs typing errors in a shared office.
 LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
@@ -16,10 +16,10 @@ def build_rate_limit_error(taken: RateLimitResult, message: str | None = None) -
 
 
 class LookupCharge:
-    """Charges the lookup of an unknown credential, and a failed authentication, to the address.
+    """Charge to the client address for a credential lookup or a failed authentication.
 
-    Both together cost one token, so that credentials can neither be probed nor make the database
-    work beyond the address's rate.
+    Both together cost one token. The address's rate limit thus bounds credential probing and the
+    database load of unknown credentials.
     """
 
     __slots__ = ("_context", "_is_charged")
@@ -48,7 +48,7 @@ class LookupCharge:
 
 
 class LoginCharge:
-    """Charges password checks to the address that asks for them."""
+    """Charge to the client address for a password check."""
 
     def __init__(self, throttle: Throttle, address: str) -> None:
         self._throttle = throttle

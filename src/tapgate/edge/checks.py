@@ -1,4 +1,4 @@
-"""The rules of a type's fields, compiled once into one function that checks a decoded value."""
+"""Compiler that turns the field rules of a type into one check function for decoded values."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,10 +9,10 @@ import msgspec
 
 from tapgate.edge.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidValueError, Rule
 
-#: Gives back the value as it is kept, or raises Unacceptable with everything that is wrong.
+#: Returns the normalized value, or raises InvalidValueError with all problems found.
 Check = Callable[[Any], Any]
 
-#: Of one list that are reported: a body of empty strings must not become a response of megabytes.
+#: Problems reported per list. A body of empty strings must not cause a response of megabytes.
 _MAX_PROBLEMS = 20
 
 _DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
@@ -20,7 +20,7 @@ _UNCHECKED_TYPES = frozenset({bool, float})
 
 
 def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
-    """What `Annotated[X, rule] | None` says: the rule, and X."""
+    """Return the rule and X of a type such as `Annotated[X, rule] | None`."""
     rule: Rule | None = None
     while True:
         origin = get_origin(kind)
@@ -32,7 +32,7 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
             if len(choices) != 1:
                 if rule is None:
                     raise TypeError(f"{kind} is more than one type")
-                return rule, kind  # its rule knows what to make of each
+                return rule, kind  # the rule handles every member of the union
             (kind,) = choices
         else:
             return rule or _DEFAULT_RULES.get(origin or kind), kind
@@ -43,7 +43,7 @@ def is_struct(kind: Any) -> bool:
 
 
 def compile_check(kind: Any, currency: str) -> Check | None:
-    """None: there is nothing to check beyond the type."""
+    """Return the check of a type, or None if there is nothing to check beyond the type."""
     rule, bare = get_rule_and_type(kind)
     own = None if rule is None else rule.for_currency(currency).check
     if is_struct(bare):
@@ -94,7 +94,7 @@ def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
 def _compile_list_check(item_check: Check | None, own: Check | None) -> Check:
     def check_list(items: list[Any]) -> list[Any]:
         if own is not None:
-            items = own(items)  # before the items: there may be too many
+            items = own(items)  # first the length: there may be too many items to check
         problems: dict[str, str] = {}
         if item_check is not None:
             for position, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""Files that are opened in a spreadsheet: CSV as RFC 4180 has it, in UTF-8."""
+"""CSV files for spreadsheets: RFC 4180, in UTF-8, with protection against formula injection."""
 
 import csv
 import io
@@ -8,8 +8,9 @@ from typing import Final
 
 CONTENT_TYPE: Final = "text/csv; charset=utf-8"
 
-#: Where a spreadsheet would take a text for a formula: at its beginning, and behind what separates
-#: cells or rows for a spreadsheet of another country, which does not see the quotes around it.
+#: Positions where a spreadsheet may interpret text as a formula: the start of the text, and after
+#: a cell or row separator. Spreadsheets in some locales split on other separators than the comma
+#: and ignore the quotes.
 _FORMULA_START: Final = re.compile(r'(^|[;\t\r\n])(?=[" ]*[=+\-@＝＋－＠\t\r])')
 
 
@@ -20,5 +21,5 @@ def render_csv(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def escape_formulas(text: str) -> str:
-    """What somebody wrote, so that it is no formula for somebody else."""
+    """Escape user-supplied text so that a spreadsheet does not evaluate it as a formula."""
     return _FORMULA_START.sub(r"\1'", text)

@@ -1,9 +1,9 @@
-"""From the bytes of a request to a checked value: types first (400), then values (422).
+"""Decoding and validation of request bodies and queries: types first (400), then values (422).
 
-No error repeats what was submitted. The usual request takes the short way through the compiled
-decoder. What it refuses is decoded a second time where that can be for one of the two things it
-does not know: null is as absent, and a lone surrogate is a bad value rather than bad JSON. Both
-decoders build only declared fields, so neither costs more than the size of the body.
+Errors never repeat submitted values. The compiled decoder handles nearly every request. It does not
+implement two rules of the API: null means the same as an absent field, and a lone surrogate is an
+invalid value rather than malformed JSON. If one of them may explain a failure, the body is decoded
+a second time. Both decoders build only declared fields, so their cost is bounded by the body size.
 """
 
 import re
@@ -27,21 +27,21 @@ _TYPE_NAMES = {
     "array": "an array",
 }
 
-#: Above this, a lone surrogate makes a body bad JSON: each escape costs a call to find it.
+#: Above this size a lone surrogate is malformed JSON: the search costs a function call per escape.
 _MAX_REPAIRED_BYTES: Final = 16 * 1024
-#: One escape in JSON text; group 1 is what stays: a surrogate pair, or no Unicode escape at all.
+#: One JSON escape. Group 1 matches an escape to keep: a surrogate pair or a non-Unicode escape.
 _SURROGATE_PATTERN: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])"
     rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-#: Every rule refuses NUL with the sentence that also names lone surrogates.
+#: Replaces a lone surrogate. Every rule rejects NUL with a message that also names surrogates.
 _NUL: Final = b"\\u0000"
 
 _MAX_PARAMETERS: Final = 100
 
 
 class BodyDecoder:
-    """Reads the JSON bodies of one type."""
+    """Decoder for JSON bodies of one type."""
 
     def __init__(
         self, kind: type[msgspec.Struct], currency: str, *, invalid: Code = Code.VALIDATION_FAILED
@@ -53,7 +53,11 @@ class BodyDecoder:
         self._invalid_code = invalid
 
     def decode(self, body: bytes, require: Callable[[Any], None] | None = None) -> Any:
-        """`require` refuses what is missing, before any value is looked at."""
+        """Decode and validate a body.
+
+        `require` runs once all types are valid and before any value is checked. It raises if
+        required input is missing.
+        """
         try:
             decoded = self._decode(body)
             if require is not None:
@@ -74,7 +78,7 @@ class BodyDecoder:
         if not body and self._can_be_empty:
             return self._kind()
         if not body.isascii():
-            body.decode()  # the decoder does not look into what it skips
+            body.decode()  # the decoder does not validate UTF-8 in fields that it skips
         try:
             return self._decoder.decode(body)
         except msgspec.DecodeError:
@@ -82,14 +86,14 @@ class BodyDecoder:
                 raise
         if b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
             body = _SURROGATE_PATTERN.sub(lambda match: match[1] or _NUL, body)
-        # What is null has its default, and is left out of the fields that are converted.
+        # Null fields are omitted from the converted fields, so they get their defaults.
         fields = msgspec.to_builtins(msgspec.json.decode(body, type=_make_nullable(self._kind)))
         return msgspec.convert(fields, self._kind)
 
 
 @cache
 def _make_nullable(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Return a type with the same fields, of which each may be null or absent."""
+    """Return a type with the same fields, all nullable and optional."""
     fields = [
         (
             one.name,
@@ -111,7 +115,7 @@ def _make_fields_nullable(kind: Any) -> Any:
 
 
 class QueryDecoder:
-    """Reads the query strings of one type. Whatever is wrong with one is a bad value: 422."""
+    """Decoder for query strings of one type. Every error is an invalid value (422)."""
 
     def __init__(self, kind: type[msgspec.Struct], currency: str) -> None:
         self._kind = kind
@@ -148,7 +152,7 @@ class QueryDecoder:
 
 
 def _describe_type_error(message: str) -> dict[str, str]:
-    """What msgspec says about a type, in words for a client, without any value it may name."""
+    """Translate a msgspec type error for the client, without any submitted value."""
     what, _, where = message.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
     if what.startswith("Object missing required field `"):

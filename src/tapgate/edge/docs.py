@@ -1,10 +1,10 @@
-"""The docs page: the interface to read and to try out."""
+"""Interactive API documentation page (Swagger UI)."""
 
 from typing import Final
 
 from tapgate.edge.packaged_files import PackagedFiles
 
-#: The page runs its own script and talks to its own origin, nothing else.
+#: Allow scripts, styles and requests from the page's own origin only.
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

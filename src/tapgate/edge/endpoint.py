@@ -1,5 +1,8 @@
-"""The declaration of an endpoint: the route, the decoding, the access check, the throttling, the
-interface description and the access tests all come from it."""
+"""Endpoint declarations.
+
+Routing, decoding, access checks, rate limits, the OpenAPI document and the access tests are all
+derived from them.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -38,7 +41,7 @@ ROLES_BY_LETTER: Mapping[str, str] = {
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may call: any one of the kinds of credential that are named here."""
+    """The credentials that an endpoint accepts. Any one of them grants access."""
 
     public: bool = False
     scope: str | None = None
@@ -60,7 +63,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, Generic[T]):
-    """An answer whose status, headers or form vary. Bytes are sent as they are."""
+    """Response with its own status, headers or content type. A body of bytes is sent unchanged."""
 
     body: T | bytes
     status: int | None = None
@@ -77,14 +80,14 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
-    body_type: Any  # a Struct, `bytes` for the body as it came, or None
+    body_type: Any  # a Struct, `bytes` for the raw body, or None
     query_type: type[msgspec.Struct] | None
     path_parameters: tuple[str, ...]
     response_type: Any  # None: no content
     media: tuple[str, ...]
     body_limit: int
     body_media: tuple[str, ...]
-    body_schema: Any  # of a body that the handler reads itself: a Struct, or content by media type
+    body_schema: Any  # for a body that the handler parses: a Struct, or content by media type
     operation_id: str
     invalid_is_400: bool
     field_access: Mapping[str, Access]
@@ -98,7 +101,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body_struct(self) -> type[msgspec.Struct] | None:
-        """The struct that describes the body; None for files and for requests without a body."""
+        """The struct that describes the body, or None for files and requests without a body."""
         kind = self.body_schema or self.body_type
         return None if kind is bytes or isinstance(kind, Mapping) else kind
 
@@ -112,17 +115,23 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointOptions(TypedDict, total=False):
-    """What a declaration may say beside method and path.
+    """Options of an endpoint declaration, in addition to its method and path.
 
-    `other_statuses` are those with which the same kind of answer is given too; `media` is the
-    content types of the response; `body_limit` is in bytes, by default what the fields of the body
-    can need; `body_media` and `body_schema` describe a body that the handler takes as bytes;
-    `operation_id` replaces the handler's name where that serves several paths; `invalid_is_400` is
-    for what the interface answers 400 where 422 is usual; `field_access` names fields of the body
-    that fewer callers may send; `moves_money` makes it repeatable under a request id; `requires`
-    are refusals of what is missing, raised when all types are right and before any value is
-    checked; `heavy` makes requests wait for one of the slots for expensive reads: all requests, or
-    those with the named query parameter.
+    - `access`: The credentials that the endpoint accepts.
+    - `status`: The success status. Default: 200, or 204 without a response body.
+    - `other_statuses`: Further statuses that return the same response type.
+    - `errors`: Error codes in addition to those that the declaration implies.
+    - `media`: The content types of the response.
+    - `body_limit`: The maximum body size in bytes. Default: computed from the body's fields.
+    - `body_media`, `body_schema`: Description of a body that the handler receives as bytes.
+    - `operation_id`: Replaces the handler's name if one handler serves several paths.
+    - `invalid_is_400`: Return 400 for an invalid value in the body, instead of 422.
+    - `field_access`: Body fields that require further access.
+    - `moves_money`: The endpoint accepts an idempotency key.
+    - `requires`: Checks for missing input. They run once all types are valid and before any value
+      is checked.
+    - `heavy`: Requests wait for a slot for expensive reads. True applies to all requests, a string
+      to requests with that query parameter.
     """
 
     access: Required[Access]
@@ -142,8 +151,11 @@ class EndpointOptions(TypedDict, total=False):
 
 
 class Endpoints:
-    """The endpoints of one noun. A handler's parameters after the call say what it takes: `body`,
-    `query`, and every other one a part of the path."""
+    """The endpoints of one resource, registered with decorators.
+
+    A handler's first parameter is the request context. `body` and `query` receive the decoded body
+    and query. Every other parameter receives the path parameter of the same name.
+    """
 
     def __init__(self, tag: str) -> None:
         self.tag = tag

@@ -1,4 +1,4 @@
-"""Examples of requests and path parameters, with one set of ids and names throughout."""
+"""OpenAPI examples of requests and path parameters, with consistent ids and names."""
 
 from typing import Annotated, Any, Final, get_args, get_origin
 
@@ -8,7 +8,7 @@ from tapgate import ids
 from tapgate.edge.checks import get_rule_and_type, is_struct
 from tapgate.edge.fields import IdempotencyKeyRule, TextRule
 
-#: Examples of plain text by field name: its rule does not know what the text is about.
+#: Examples of text by field name. A text rule does not know the meaning of the text.
 _TEXT_EXAMPLES: Final = {
     "address": "12 Siaka Stevens Street, Freetown",
     "alert_type": "UNUSUAL_AMOUNT",
@@ -56,7 +56,7 @@ _TEXT_EXAMPLES: Final = {
     "url": "https://shop.example/tapgate",
 }
 
-#: Examples of path parameters by the segment before them.
+#: Examples of path parameters by the preceding path segment.
 _PATH_EXAMPLES: Final = {
     "account-rules": "1",
     "agents": ids.encode(ids.AGENT, 1 << 58),
@@ -80,7 +80,7 @@ _PATH_EXAMPLES: Final = {
 
 
 def build_example(kind: Any, name: str = "") -> Any:
-    """Return a valid value of a request type."""
+    """Return a valid example value of a request type."""
     given = _get_declared_example(kind)
     rule, bare = get_rule_and_type(kind)
     if given is not None:
@@ -97,7 +97,7 @@ def build_example(kind: Any, name: str = "") -> Any:
 
 
 def get_path_example(path: str, name: str) -> str:
-    """Return a value for `{name}` in a path."""
+    """Return an example value for the path parameter `{name}`."""
     before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     return _PATH_EXAMPLES.get(before, name)
 
@@ -113,5 +113,5 @@ def _get_declared_example(kind: Any) -> Any:
 
 
 def get_text_example(name: str) -> str | None:
-    """Return the example of a text field, None for an unknown name."""
+    """Return the example of a text field, or None for an unknown name."""
     return _TEXT_EXAMPLES.get(name)

@@ -1,7 +1,7 @@
-"""What a value in a body or a query must be like, said once as an annotated type.
+"""Validation rules for body and query fields, attached to types with `Annotated`.
 
-A rule checks a value that already has the right type and gives back the form that the platform
-keeps. Its sentences never repeat the value: it may be a secret.
+A rule checks a value of the right type and returns its normalized form. Its error messages never
+repeat the value, because the value may be a secret.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from tapgate.errors import ApiError, Code
 
 
 class InvalidValueError(Exception):
-    """A well-typed value that breaks a rule: path below the value -> sentence."""
+    """Value of the right type that violates a rule. `problems` maps paths below it to messages."""
 
     def __init__(self, problems: str | dict[str, str]) -> None:
         super().__init__()
@@ -31,22 +31,22 @@ def _join_path(name: str, path: str) -> str:
 
 
 class Rule(ABC):
-    """One kind of value. `example` and `schema` are what the interface description shows."""
+    """Validation rule for one kind of value. The OpenAPI document shows its example and schema."""
 
     example: Any
-    #: The most bytes that an acceptable value takes up in JSON, however it is escaped.
+    #: The maximum size of a valid value in JSON, including any escapes.
     max_json_bytes: int = 6 * 64
 
     @abstractmethod
     def check(self, value: Any) -> Any:
-        """The value as it is kept, or Unacceptable."""
+        """Return the normalized value, or raise InvalidValueError."""
 
     @abstractmethod
     def to_json_schema(self) -> dict[str, Any]:
-        """The rule in words of JSON Schema."""
+        """Return the JSON Schema keywords of the rule."""
 
     def for_currency(self, currency: str) -> "Rule":
-        """The same rule on a platform that counts in this currency."""
+        """Return the rule for a platform with this currency."""
         del currency
         return self
 
@@ -73,7 +73,7 @@ class TextRule(Rule):
 
 
 class IdempotencyKeyRule(TextRule):
-    """A client's own name for a request that moves money."""
+    """Idempotency key of a request that moves money."""
 
     example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
 
@@ -82,7 +82,7 @@ class IdempotencyKeyRule(TextRule):
 
 
 class NameRule(TextRule):
-    """A person's name: blanks around it are slips of the pen."""
+    """Name of a person. Leading and trailing whitespace is removed."""
 
     example = "Aminata"
 
@@ -91,10 +91,10 @@ class NameRule(TextRule):
 
 
 class Choice(Rule):
-    """One of these words: `Annotated[str, Choice("active", "suspended")]`.
+    """One of a fixed set of strings: `Annotated[str, Choice("active", "suspended")]`.
 
-    `name` is the name of the enum in the OpenAPI document. On a response field the rule describes
-    the value and checks nothing.
+    `name` is the name of the enum in the OpenAPI document. On a response field the rule only
+    describes the value.
     """
 
     def __init__(self, *words: str, name: str | None = None) -> None:
@@ -114,7 +114,7 @@ class Choice(Rule):
 
 
 class IntegerRange(Rule):
-    """A whole number from one to another: `Annotated[int, Whole(1, 3)]`."""
+    """Integer within an inclusive range: `Annotated[int, IntegerRange(1, 3)]`."""
 
     def __init__(self, minimum: int = -(2**63), maximum: int = 2**63 - 1) -> None:
         self.minimum = minimum
@@ -131,7 +131,7 @@ class IntegerRange(Rule):
 
 
 class ListLength(Rule):
-    """How many there may be in a list: `Annotated[list[Text], Count(1, 20)]`."""
+    """Allowed number of list items: `Annotated[list[Text], ListLength(1, 20)]`."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         self.minimum = minimum
@@ -147,7 +147,7 @@ class ListLength(Rule):
 
 
 class Digits(Rule):
-    """A PIN or a one-time code: exactly that many ASCII digits."""
+    """PIN or one-time code with an exact number of ASCII digits."""
 
     def __init__(self, count: int, *, example: str) -> None:
         self.count = count
@@ -183,7 +183,7 @@ class PhoneRule(Rule):
         except phonenumbers.NumberParseException:
             raise InvalidValueError("is not a phone number of any country") from None
         shown = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-        # Numbering plans change faster than anybody's table of them: only E.164's own bounds.
+        # Check only the length that E.164 allows: numbering plans change faster than any table.
         if not _MIN_PHONE_DIGITS <= len(shown) - 1 <= _MAX_PHONE_DIGITS:
             raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
         return shown
@@ -193,7 +193,10 @@ class PhoneRule(Rule):
 
 
 class EmailRule(Rule):
-    """Good enough to catch a slip of the pen; only a delivered message proves an address."""
+    """Email address.
+
+    The check only catches typing errors. Only a delivered message proves that an address exists.
+    """
 
     example = "aminata@example.com"
     max_json_bytes = 12 * 254
@@ -221,7 +224,7 @@ class EmailRule(Rule):
 
 
 class AmountRule(Rule):
-    """Money in: a decimal string in major units, kept in the currency's plain form."""
+    """Amount in a request: a decimal string in major units, normalized for the currency."""
 
     example = "500.00"
 
@@ -244,7 +247,7 @@ class AmountRule(Rule):
 
 
 class IdRule(Rule):
-    """The id of one kind of record, where one that cannot be is a slip rather than nobody's."""
+    """Id of one kind of record, for fields where a malformed id is invalid, not just unknown."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -260,7 +263,10 @@ class IdRule(Rule):
 
 
 class CurrencyRule(Rule):
-    """The platform's own; a request that names another means another amount of money."""
+    """The platform's currency.
+
+    A request in another currency is rejected: its amount means a different sum of money.
+    """
 
     def __init__(self, currency: str = "SLE") -> None:
         self._currency = currency
@@ -285,7 +291,7 @@ class DateRule(Rule):
 
     def check(self, value: str) -> str:
         try:
-            # Only this form of the many that ISO 8601 has.
+            # `fromisoformat` accepts other ISO 8601 forms too; the API accepts only YYYY-MM-DD.
             if len(value) != 10 or value[4] != "-" or value[7] != "-":
                 raise ValueError
             return date.fromisoformat(value).isoformat()
@@ -332,7 +338,7 @@ class CardSerialRule(Rule):
 
 
 class ObjectRule(Rule):
-    """A free-form JSON object that is stored."""
+    """Free-form JSON object that the platform stores."""
 
     max_json_bytes = 6 * free_form.MAX_BYTES
 
@@ -363,9 +369,9 @@ IdempotencyKey = Annotated[str, IdempotencyKeyRule()]
 Password = Annotated[str, TextRule(255, minimum=12)]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
-CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # ada@intranet
+CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # allows ada@intranet
 Pin = Annotated[str, Digits(4, example="4071")]
-NewPin = Annotated[str, Digits(4, example="8352")]  # another one, in examples
+NewPin = Annotated[str, Digits(4, example="8352")]  # differs from Pin in examples
 OneTimeCode = Annotated[str, Digits(6, example="402917")]
 Currency = Annotated[str, CurrencyRule()]
 Amount = Annotated[str, AmountRule()]

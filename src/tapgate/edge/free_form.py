@@ -1,4 +1,4 @@
-"""Free-form JSON objects that are stored: small, shallow, and what PostgreSQL takes as jsonb."""
+"""Limits on stored free-form JSON objects: size, depth and what PostgreSQL accepts as jsonb."""
 
 from decimal import Decimal
 from typing import Any, Final
@@ -15,7 +15,10 @@ _NUMBER_TOO_LARGE: Final = "must not contain an integer beyond 2^53 or a number 
 
 
 def find_problem(value: dict[str, Any]) -> str | None:
-    """Return why an object cannot be stored; it is measured before it is walked."""
+    """Return why an object cannot be stored, or None.
+
+    The size is checked before the object is traversed.
+    """
     try:
         size = len(msgspec.json.encode(value))
     except OverflowError:  # an integer of more than 64 bits
@@ -52,7 +55,9 @@ def _find_item_problem(item: Any) -> str | None:
 
 
 def _count_extra_characters(number: float) -> int:
-    """Return by how many characters PostgreSQL writes a number longer than it was sent: jsonb has
-    no exponents, so `1e-300` becomes 302 characters."""
+    """Return how many more characters a number takes in jsonb than in the request.
+
+    jsonb has no exponents: PostgreSQL expands `1e-300` to 302 characters.
+    """
     written = repr(number)
     return len(f"{Decimal(written):f}") - len(written) if "e" in written else 0

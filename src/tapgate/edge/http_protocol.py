@@ -1,4 +1,4 @@
-"""The gateway's HTTP connections, with errors in the format of its API."""
+"""The gateway's HTTP protocol, with errors in the format of its API."""
 
 from tapgate.edge import responses
 from tapgate.errors import ApiError

@@ -1,4 +1,4 @@
-"""A client's own name for a request that moves money: in the body, or in a header."""
+"""Idempotency keys of requests that move money: `request_id` in the body, or a header."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ def require_consistent_idempotency_key(call: RequestContext, body: Any) -> None:
 
 
 def require_idempotency_key(call: RequestContext, body: Any) -> None:
-    """For operations that must be repeatable."""
+    """Raise an error if the request has no idempotency key."""
     if body.request_id is None and call.get_header(_HEADER) is None:
         raise _build_invalid_key_error("is required, here or in the header Idempotency-Key")
 

@@ -1,5 +1,6 @@
-"""How fast it was just now: the newest batches of the ledger, and the newest requests that moved
-money, of all workers of the node. What is old, or of a worker that died long ago, does not count.
+"""Latency samples of recent ledger batches and money requests, from all workers of the node.
+
+Samples older than `RECENT_SECONDS` are ignored, including those left by a dead worker.
 """
 
 import time
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 from tapgate.service.node_files import WorkerFile
 
 RECENT_SECONDS: Final = 3600.0
-#: The newest of each worker that are remembered.
+#: Samples kept per worker.
 _MAX_BATCHES: Final = 512
 _MAX_REQUESTS: Final = 1024
 _LAYOUT_VERSION: Final = 1.0
@@ -24,7 +25,7 @@ class Sample(NamedTuple):
 
 
 class _RingBuffer:
-    """A place in the file; the newest sample takes that of the oldest."""
+    """Region of the file in which a new sample overwrites the oldest one."""
 
     def __init__(self, first: int, room: int) -> None:
         self.cells = range(first, first + room * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)

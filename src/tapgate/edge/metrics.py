@@ -1,7 +1,7 @@
-"""Prometheus metrics that are the sum over all workers of the node.
+"""Prometheus metrics, summed over all workers of the node.
 
-Each worker counts in a file of its own. A worker that starts goes on with the file of one that has
-died, so numbers never fall when a worker is killed and replaced.
+Each worker counts in its own file. A new worker continues the file of a dead one, so counters never
+decrease when a worker is killed and replaced.
 """
 
 import zlib
@@ -18,10 +18,10 @@ from tapgate.service.node_files import WorkerFile
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-#: The row of requests to no endpoint: the last one.
+#: Index of the last row, which counts requests that match no endpoint.
 UNMATCHED_ROW = -1
 
-#: The client was gone before it could be answered.
+#: Status recorded when the client disconnects before the response.
 CLIENT_CLOSED_REQUEST = 499
 
 _STATUSES = sorted(
@@ -35,12 +35,12 @@ _SUM_CELL = _FIRST_BUCKET_CELL + len(_BUCKET_BOUNDS) + 1
 _CELLS_PER_ROW = _SUM_CELL + 1
 
 
-#: The delivery statuses of messages to people.
+#: Delivery statuses of messages sent to phones.
 MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
 
 
 class Metrics:
-    """Counts answers per row: one row per endpoint, by its method and template."""
+    """Request counts and durations, with one row per endpoint (method and path template)."""
 
     def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
         self._rows = [*rows, ("", "unmatched")]

@@ -100,7 +100,7 @@ def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
 
 
 class _OperationBuilder:
-    """Renders operations. `queries` has the parameters of each query struct."""
+    """Builder of operation objects. `queries` has the parameters of each query struct."""
 
     def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
         self._schemas = schemas
@@ -144,7 +144,7 @@ class _OperationBuilder:
             file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
             return limit | file
         required = any(field.required for field in msgspec.structs.fields(kind))
-        # Fields that need further access are left out: every caller may send the example.
+        # Omit fields that require further access, so that every caller may send the example.
         limited = endpoint.field_access
         value = {name: one for name, one in build_example(kind).items() if name not in limited}
         content = {"schema": self._schemas.get(kind), "example": value}
@@ -193,14 +193,14 @@ class _OperationBuilder:
 
 
 def _build_file_schema(media: str) -> Schema:
-    """Return the schema of a body that is sent as bytes."""
+    """Return the schema of a body that is sent as bytes, by its media type."""
     if media == _JSON:
         return {"type": "object"}
     return {"type": "string"} if media.startswith("text/") else _BINARY_SCHEMA
 
 
 def _list_error_codes(endpoint: Endpoint) -> list[Code]:
-    """What the endpoint itself declares, and what follows from its declaration."""
+    """Return the error codes that the endpoint declares and those implied by its declaration."""
     codes: list[Code] = []
     access = endpoint.access
     if endpoint.body_type is not None:
@@ -217,7 +217,7 @@ def _list_error_codes(endpoint: Endpoint) -> list[Code]:
         codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
     codes += endpoint.errors
     if endpoint.path_parameters:
-        codes.append(Code.NOT_FOUND)  # nothing that exists has such a name: too long, say
+        codes.append(Code.NOT_FOUND)  # the router rejects some values, such as overlong ones
     codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
     return list(dict.fromkeys(codes))
 
@@ -247,7 +247,7 @@ def _describe_callers(access: Access) -> str:
 
 
 def _build_security(access: Access) -> list[dict[str, list[str]]]:
-    """Any one of these; all parts of it together."""
+    """Return the security requirements: alternatives, each a set of schemes sent together."""
     choices: list[dict[str, list[str]]] = []
     if access.scope:
         choices.append({"apiKey": [access.scope]})

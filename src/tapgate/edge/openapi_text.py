@@ -1,4 +1,4 @@
-"""The prose of the OpenAPI document: the introduction and the descriptions of the tags."""
+"""Text of the OpenAPI document: the introduction and the tag descriptions."""
 
 from collections.abc import Mapping
 from typing import Final

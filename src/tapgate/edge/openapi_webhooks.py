@@ -1,4 +1,4 @@
-"""The `webhooks` section of the OpenAPI document: what the gateway sends to webhook endpoints."""
+"""The `webhooks` section of the OpenAPI document: requests sent to webhook endpoints."""
 
 import re
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ _RESPONSE_DESCRIPTIONS: Final = {
 
 
 class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event type and the record that it carries."""
+    """Event type and the record in its payload."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_webhook_parameters() -> dict[str, Any]:
-    """Return the request headers, for `components.parameters`."""
+    """Return the webhook request headers, for `components.parameters`."""
     return {
         _get_component_name(name): {
             "name": name,
@@ -86,7 +86,7 @@ def _build_operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
 
 
 def _add_payload_component(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
-    """Add the payload to the components, such as `TransactionCompletedEvent`."""
+    """Add the payload component, such as `TransactionCompletedEvent`, and return a reference."""
     words = re.split(r"[._]", event.name)
     name = "".join(word.capitalize() for word in (*words, "event"))
     schemas.components[name] = {"title": name, **_build_payload_schema(event, schemas)}

@@ -1,4 +1,4 @@
-"""Who did something and from where."""
+"""Origin of an action: the actor, its address and the request."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from tapgate.credentials.principals import Principal
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """As the audit log keeps it."""
+    """Actor, client address and request id of an action, as stored in the audit log."""
 
     actor: dict[str, str]
     actor_id: str
@@ -14,7 +14,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
 
 
-#: What the platform does by itself, in the background.
+#: Origin of background work of the platform.
 SYSTEM_ORIGIN = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
 
 

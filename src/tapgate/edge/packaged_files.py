@@ -1,4 +1,4 @@
-"""Files that browsers load, served from the package: pages work without the internet."""
+"""Static files served from the package, so that pages work without internet access."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -29,7 +29,10 @@ class _PackagedFile(msgspec.Struct, frozen=True):
 
 
 class PackagedFiles:
-    """Those of one folder of a package that a browser can use; licences beside them stay there."""
+    """Static files of one package folder.
+
+    Files without a known content type, such as licenses, are not served.
+    """
 
     def __init__(self, package: str, folder: str, headers: Mapping[str, str]) -> None:
         self._folder = files(package) / folder
@@ -56,7 +59,7 @@ class PackagedFiles:
     def _build_file(self, content: bytes, content_type: str) -> _PackagedFile:
         headers = {
             "ETag": f'"{sha256(content).hexdigest()[:32]}"',
-            "Cache-Control": "no-cache",  # kept, but asked about: an upgrade shows at once
+            "Cache-Control": "no-cache",  # revalidated, so that an upgrade shows immediately
             "Referrer-Policy": "no-referrer",
         }
         return _PackagedFile(content, content_type, headers | dict(self._headers))

@@ -1,5 +1,8 @@
-"""Lists in pages, newest first: the cursor is the id of the last row shown, so that rows added
-meanwhile neither repeat nor hide one."""
+"""Cursor pagination of lists, newest first.
+
+The cursor encodes the id of the last row of a page, so rows added between two requests neither
+repeat nor hide a row.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, TypeVar
@@ -28,21 +31,24 @@ class CursorRule(Rule):
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
-    """The query of every list; filters are added by inheriting."""
+    """Query parameters of every list. Subclasses add filters."""
 
     limit: Annotated[int, IntegerRange(1, 100)] = 50
     cursor: Annotated[str, CursorRule()] | None = None
 
     @property
     def before_id(self) -> int:
-        """Only rows with a smaller id belong on this page."""
+        """Exclusive upper bound of the row ids on this page."""
         number = None if self.cursor is None else ids.decode(_CURSOR_PREFIX, self.cursor)
         return 2**63 - 1 if number is None else number
 
 
 class Page(msgspec.Struct, Generic[T]):
-    """`masked` is there, and true, when personal data of a restricted subscriber is hidden in a
-    row."""
+    """One page of a list.
+
+    `masked` is true if personal data of a restricted subscriber is hidden in a row, and absent
+    otherwise.
+    """
 
     data: list[T]
     has_more: bool
@@ -53,7 +59,10 @@ class Page(msgspec.Struct, Generic[T]):
 def paginate(
     rows: Sequence[Row], limit: int, key: Callable[[Row], int], show: Callable[[Row], T]
 ) -> Page[T]:
-    """One page of rows that were asked for with `LIMIT limit + 1`; `key` is a row's id."""
+    """Return a page of rows that were selected with `LIMIT limit + 1`.
+
+    `key` returns the id of a row, `show` its record.
+    """
     shown = rows[:limit]
     has_more = len(rows) > limit
     data = [show(row) for row in shown]

@@ -1,4 +1,4 @@
-"""Percent-encoding, read strictly: what is not valid is refused, never guessed."""
+"""Strict percent-decoding that rejects invalid input."""
 
 from urllib.parse import unquote_to_bytes
 
@@ -6,7 +6,7 @@ _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
 def decode(raw: str) -> str | None:
-    """The text behind a percent-encoded one; None when it is not valid or not UTF-8."""
+    """Decode percent-encoded text. Return None if it is malformed or not UTF-8."""
     if "%" not in raw and raw.isascii():
         return raw
     encoded = raw.encode("latin-1")

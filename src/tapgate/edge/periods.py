@@ -1,4 +1,7 @@
-"""The filters `from` and `to` of lists: a time, or a day of the platform's calendar, inclusive."""
+"""The list filters `from` and `to`.
+
+A bound is inclusive. It is a time, or a date in the platform's time zone.
+"""
 
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any
@@ -7,7 +10,7 @@ from zoneinfo import ZoneInfo
 from tapgate.edge.fields import DateRule, InvalidValueError, Rule, TimestampRule
 
 _DATE_LENGTH = len("2026-01-31")
-#: Leaves room on both sides, so that no time zone moves a bound out of what can be counted.
+#: Leaves a margin on both sides, so that no time zone moves a bound out of the supported range.
 _ALLOWED_YEARS = range(1000, 9999)
 
 
@@ -36,7 +39,7 @@ PeriodBound = Annotated[str, PeriodBoundRule()]
 
 
 def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:
-    """The first moment that belongs to a period from this bound on."""
+    """Return the first moment of a period that starts at this bound, or None without a bound."""
     if bound is None:
         return None
     if len(bound) == _DATE_LENGTH:
@@ -45,10 +48,10 @@ def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:
 
 
 def parse_period_end(bound: str | None, zone: ZoneInfo) -> datetime | None:
-    """The first moment that no longer belongs to a period up to this bound."""
+    """Return the first moment after a period that ends at this bound, or None without a bound."""
     if bound is None:
         return None
     if len(bound) == _DATE_LENGTH:
         return datetime.combine(date.fromisoformat(bound) + timedelta(days=1), time(), zone)
-    # Moments are shown in milliseconds: all of the last one belongs.
+    # Times have millisecond precision: include the whole last millisecond.
     return datetime.fromisoformat(bound) + timedelta(milliseconds=1)

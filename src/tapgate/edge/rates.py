@@ -1,5 +1,7 @@
-"""Percentages in requests and responses: decimal strings. The ledger stores thousandths of a
-percent."""
+"""Percentages in requests and responses.
+
+The API uses decimal strings. The ledger stores thousandths of a percent.
+"""
 
 import re
 from typing import Annotated, Any, Final
@@ -11,7 +13,7 @@ _MAX_RATE: Final = 100_000
 
 
 class RateRule(Rule):
-    """A percentage, stored without trailing zeros."""
+    """Percentage from 0 to 100, normalized without trailing zeros."""
 
     example = "1.5"
 

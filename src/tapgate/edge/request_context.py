@@ -1,4 +1,4 @@
-"""One request as a handler sees it."""
+"""The request context passed to handlers."""
 
 from collections.abc import Mapping
 
@@ -20,12 +20,12 @@ class RequestContext(msgspec.Struct, kw_only=True):
     request_id: str
     body: bytes = b""
     caller: Principal | None = None
-    #: What is left of the caller's rate, once somebody has asked for it.
+    #: Result of the rate limit check, once it has run.
     rate_limit_result: RateLimitResult | None = None
 
     @property
     def principal(self) -> Principal:
-        """Who is calling. Only endpoints that are not public may ask."""
+        """The authenticated caller. Raises RuntimeError on a public endpoint, which has none."""
         if self.caller is None:
             raise RuntimeError("a public endpoint has no principal")
         return self.caller
@@ -40,6 +40,6 @@ class RequestContext(msgspec.Struct, kw_only=True):
         return Origin(actor=actor, actor_id=actor["id"], ip=self.ip, request_id=self.request_id)
 
     def get_header(self, name: bytes) -> str | None:
-        """By its name in lower case."""
+        """Return a header by its lower-case name, or None."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")

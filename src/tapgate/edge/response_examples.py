@@ -1,4 +1,4 @@
-"""Examples of success responses, consistent with the examples of requests."""
+"""OpenAPI examples of success responses, consistent with the request examples."""
 
 import re
 from types import NoneType
@@ -18,7 +18,7 @@ _LATER_AT: Final = "2026-01-31T12:00:00.000Z"
 _HASH: Final = "9f86d081" * 8
 _SECRET: Final = "shown once; store it safely"  # noqa: S105 - an example
 
-#: The fields that are null in examples where they may be.
+#: Fields that are null in examples if they are nullable.
 _NULL_FIELDS: Final = frozenset(
     {
         "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
@@ -27,7 +27,7 @@ _NULL_FIELDS: Final = frozenset(
         "resolved_by", "response", "status_reason", "suspend_reason", "window_seconds",
     }
 )  # fmt: skip
-#: The fields that only some responses have.
+#: Fields omitted from examples because only some responses have them.
 _ABSENT_FIELDS: Final = frozenset(
     {
         "masked", "failure_details", "DisclosedCard.restricted",
@@ -100,7 +100,7 @@ _EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
     "webhook_secret": _SECRET,
 }
 
-#: Where a name alone does not say it, by struct and field.
+#: Examples by struct and field, for names whose meaning depends on the struct.
 _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     "ApiKeyRecord.id": ids.encode(ids.KEY, _EXAMPLE_ID),
     "ApiKeyWithSecret.id": ids.encode(ids.KEY, _EXAMPLE_ID),
@@ -177,7 +177,7 @@ def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
 
 
 def _format_amount(owner: str, value: Any) -> Any:
-    """Receipts and card checks have amounts for people, with the currency."""
+    """Format amounts of receipts and card checks for display, with the currency."""
     if (owner.endswith("Receipt") or owner == "VerifyCardResponse") and _AMOUNT_PATTERN.fullmatch(
         str(value)
     ):

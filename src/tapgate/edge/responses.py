@@ -1,4 +1,4 @@
-"""What goes back to the client: the one place that renders results, refusals and rates."""
+"""Rendering of results, errors and rate limit headers as HTTP responses."""
 
 import time
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = N
 
 
 def render_rate_limit_headers(taken: RateLimitResult) -> bytes:
-    """Render the rate limit of a caller and what is left of it."""
+    """Render the `X-RateLimit-*` headers: limit, remaining tokens and reset time."""
     full_at = time.time() + taken.reset_in_us / MICROSECONDS_PER_SECOND
     return b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
         taken.limit,

@@ -1,4 +1,4 @@
-"""One endpoint made ready to run: everything that can be known before a request is worked out."""
+"""Routes: endpoints with their decoders and access checks prepared before the first request."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -15,13 +15,14 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.service.client_addresses import get_address_key
 
-#: Readers are immutable, and making one inspects every field of its type: all apps share them.
+#: Decoders are immutable and expensive to build, because each inspects every field of its type.
+#: All apps in the process share them.
 _make_body_reader: Final = cache(BodyDecoder)
 _make_query_reader: Final = cache(QueryDecoder)
 
 
 class RouteLabel(NamedTuple):
-    """Where requests are counted, and what log lines call it."""
+    """Metrics row and log name of a route or site."""
 
     metrics_row: int
     name: str
@@ -31,8 +32,8 @@ class RouteLabel(NamedTuple):
 class Route:
     """An endpoint bound to its path.
 
-    `row` is its row in the metrics. `ignores_overload`: it is served at overload too, because
-    operators need it most then.
+    `row` is its row in the metrics. A route with `ignores_overload` is also served under overload,
+    when operators need it most.
     """
 
     def __init__(
@@ -57,14 +58,14 @@ class Route:
         )
 
     def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
-        """Why somebody may not call it, or may not send one of its fields."""
+        """Return why a principal may not call the endpoint or send one of its fields, or None."""
         refusal = self._guard.get_rejection(principal)
         if refusal is None and field in self._field_guards:
             return self._field_guards[field].get_rejection(principal)
         return refusal
 
     async def run(self, call: RequestContext, names: list[str]) -> Any:
-        """Reads what the endpoint takes and lets it work."""
+        """Decode the arguments and run the handler."""
         arguments: dict[str, Any] = (
             dict(zip(self._path_parameters, names, strict=True)) if names else {}
         )
@@ -73,7 +74,7 @@ class Route:
         if self._decode_body is not None:
             arguments["body"] = body = self._decode_body(call)
             if self._field_guards:
-                # What a first look cannot read may still be read: what is used decides.
+                # Check the decoded body too: the decoder accepts JSON that `_peek_fields` cannot.
                 self._require_field_access(call, msgspec.structs.asdict(body))
         if self._decode_query is not None:
             arguments["query"] = self._decode_query(call.query)
@@ -96,7 +97,11 @@ class Route:
 
 
 def _peek_fields(body: bytes) -> Mapping[str, Any]:
-    """Before the values are looked at: who may not send a field is not told more about it."""
+    """Return the fields of a body before validation, or nothing if it is not a JSON object.
+
+    Field access is checked on them first, so that a caller without access to a field learns nothing
+    about its valid values.
+    """
     try:
         sent = msgspec.json.decode(body)
     except (ValueError, RecursionError):

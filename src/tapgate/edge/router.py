@@ -1,4 +1,4 @@
-"""Which route a path belongs to: plain paths by one look-up, templates segment by segment."""
+"""Path router: one lookup for static paths, a segment tree for templates."""
 
 from collections.abc import Mapping
 from typing import Generic, TypeVar
@@ -7,14 +7,14 @@ from tapgate.edge import percent_encoding
 
 R = TypeVar("R")
 
-#: What a part of a path may be as long as; nothing that exists has a longer name.
+#: Maximum length of a decoded path segment. No identifier is longer.
 _MAX_SEGMENT_LENGTH = 255
-#: The same in percent-encoding: 4 bytes of UTF-8 for a character, 3 for each byte.
+#: The same percent-encoded: up to 4 bytes of UTF-8 per character, 3 characters per byte.
 _MAX_ENCODED_SEGMENT_LENGTH = 12 * _MAX_SEGMENT_LENGTH
 
 
 class _Node(Generic[R]):
-    """One position in the templates: the fixed words that may stand here, or any one name."""
+    """Node of the template tree: children by literal segment, and one child for a parameter."""
 
     __slots__ = ("literals", "methods", "parameter")
 
@@ -48,7 +48,7 @@ class Router(Generic[R]):
         return node.methods
 
     def find(self, path: str) -> tuple[Mapping[str, R], list[str]] | None:
-        """The routes of a path by method, and the names in it, decoded."""
+        """Return the routes of a path by method and its decoded parameters, or None."""
         methods = self._static_routes.get(path)
         if methods is not None:
             return methods, []

@@ -1,4 +1,4 @@
-"""JSON Schema of request and response bodies: types from msgspec, values from the rules."""
+"""JSON Schemas of requests and responses: types from msgspec, constraints from the rules."""
 
 from collections.abc import Iterable, Iterator
 from types import NoneType
@@ -46,7 +46,7 @@ class Schemas:
         return self._references[kind]
 
     def pop_query_parameters(self, struct: type[msgspec.Struct]) -> dict[str, Schema]:
-        """Return the parameters of a query, whose struct is not a component."""
+        """Return the parameters of a query struct and remove the struct from the components."""
         properties: dict[str, Schema] = self.components.pop(get_component_name(self.get(struct)))[
             "properties"
         ]
@@ -78,7 +78,7 @@ class Schemas:
         schema.setdefault("examples", [build_example(kind, name)])
 
     def _add_response_rules(self, schema: Schema, kind: Any, name: str) -> None:
-        """Add the rules that a response declares, and the format that its name implies."""
+        """Add the rules that a response field declares and the format that its name implies."""
         notes = list(_iter_rules(kind))
         for choice in _list_non_null(schema):
             for rule in notes:
@@ -110,7 +110,7 @@ def _infer_format(name: str) -> Schema:
 
 
 def _iter_union_members(kind: Any) -> Iterator[Any]:
-    """Yield the members of a union except null and `Unset`, or the type if it is no union."""
+    """Yield the members of a union except null and `UnsetType`, or the type if it is no union."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or json_schema.get_struct(kind):
         yield kind
@@ -135,7 +135,7 @@ def _get_item_type(kind: Any) -> Any:
 
 
 def _iter_structs(kind: Any) -> Iterator[Any]:
-    """A struct and all structs inside it."""
+    """Yield a struct and all structs nested in it."""
     for member in _iter_union_members(kind):
         bare = get_args(member)[0] if get_origin(member) is Annotated else member
         if json_schema.get_struct(bare):

@@ -1,4 +1,4 @@
-"""Everything a request may need that outlives it, built once per process by the gateway."""
+"""Process-wide dependencies of request handlers, built once by the gateway."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from tapgate.store.signals import Signals
     from tapgate.vault import Vault
 
-    #: Told about every 403 FORBIDDEN: who, at which endpoint, and what was answered.
+    #: Called on every 403 FORBIDDEN with the origin, the endpoint's name and the error.
     DenialHook = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 
 def create_heavy_read_limit() -> FairLimit:
-    """Slots for expensive reads: fewer than pooled connections, and not all for one caller."""
+    """Return the concurrency limit for expensive reads.
+
+    It has fewer slots than the connection pool has connections, and one caller cannot use them all.
+    """
     return FairLimit(
         "Too many large requests are being worked on",
         slots=4,
@@ -42,7 +45,7 @@ def create_heavy_read_limit() -> FairLimit:
 
 
 class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused request as the audit log records it."""
+    """Rejected request, as recorded in the audit log."""
 
     event: str
     resource_type: str
@@ -53,18 +56,18 @@ class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 class RejectionLog(Protocol):
     async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
-        """Add an entry, or count the refusal where there are too many of its kind."""
+        """Add an entry, or only count the rejection if there are too many of its kind."""
 
     async def run(self) -> NoReturn:
-        """Store counts until cancelled."""
+        """Store the counts periodically until cancelled."""
 
 
 async def _ignore_denial(origin: Origin, endpoint: str, error: ApiError) -> None:
-    """Until the gateway sets a hook, a refusal is only answered and logged."""
+    """Do nothing: the default until the gateway sets a hook."""
 
 
 def _ignore_message_status(status: str) -> None:
-    """Until the application sets a hook, message statuses are not counted."""
+    """Do nothing: the default until the application sets a hook."""
 
 
 class _NullRejectionLog:

@@ -1,4 +1,4 @@
-"""Bodies and answers that many operations share."""
+"""Request and response structs that several operations share."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ class OptionalReason(msgspec.Struct, kw_only=True):
 
 
 class Rotation(msgspec.Struct, kw_only=True):
-    """How long the secret before stays valid."""
+    """How long the previous secret remains valid."""
 
     grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
 
@@ -34,6 +34,8 @@ class SuccessResponse(msgspec.Struct, kw_only=True):
 
 
 def build_missing_field_error(field: str) -> ValueError:
-    """For the `__post_init__` of a body that needs one field or another: answered as a missing
-    field is, before any value is looked at."""
+    """Return an error for the `__post_init__` of a body that requires one of several fields.
+
+    It is reported like a missing field, before any value is checked.
+    """
     return ValueError(f"Object missing required field `{field}`")

@@ -1,5 +1,7 @@
-"""Pages for people on the same server: what the application asks of a site, and what a site may use
-of the application. A site knows the interface's operations and nothing beneath them."""
+"""Interfaces between the application and sites, which serve HTML pages on the same server.
+
+A site uses only the operations of the API and nothing beneath them.
+"""
 
 from typing import Any, Protocol
 
@@ -10,38 +12,40 @@ from tapgate.errors import ApiError
 
 
 class InternalApi(Protocol):
-    """The application, for somebody whom the site has already found out to be an admin."""
+    """The application, as a site uses it on behalf of an admin that the site has authenticated."""
 
     async def dispatch(self, call: RequestContext) -> Any:
-        """What the endpoint answers that the call names, to whoever is its caller."""
+        """Run the endpoint of the request context with its principal and return the result."""
 
     def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
-        """Whether somebody may call an endpoint, `POST /api/v1/agents/{id}/fund`, or may send a
-        field that fewer callers may send."""
+        """Return whether a principal may call an endpoint, or send a field with restricted access.
+
+        `endpoint` is a method and path template, such as `POST /api/v1/agents/{id}/fund`.
+        """
 
     async def require_access(
         self, call: RequestContext, endpoint: str, field: str | None, sentence: str
     ) -> None:
-        """Refuses whom `admits` does not admit, in these words, and records that it did."""
+        """Raise and record a denial, with `sentence` as its message, if `can_call` is false."""
 
     async def enforce_rate_limit(self, call: RequestContext, key: str) -> None:
-        """One request of a rate; refused where none is left."""
+        """Take a token from a bucket, or raise 429 if none is left."""
 
 
 class Site(Protocol):
-    #: How the paths of its pages begin.
+    #: Path prefix of the site's pages.
     prefix: str
 
     async def authorize(self, inside: InternalApi, call: RequestContext) -> int:
-        """Authenticate and charge the caller; return the largest body to accept.
+        """Authenticate the caller, charge its rate limit and return the body limit in bytes.
 
-        Called again for an authenticated caller whose body arrived later, without a second charge.
+        Called again, without a second charge, if the body of an authenticated caller arrives later.
         """
 
     async def respond(self, inside: InternalApi, call: RequestContext) -> Reply[bytes]:
-        """Also where something went wrong that people can be told about."""
+        """Return the page for a request, including pages that report an error to the user."""
 
     def render_error(
         self, inside: InternalApi, call: RequestContext, error: ApiError
     ) -> Reply[bytes]:
-        """What a person sees who was not let in, or whose request was too large to read."""
+        """Return the page for a request that is rejected before `respond` is called."""

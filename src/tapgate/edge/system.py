@@ -1,4 +1,4 @@
-"""The endpoints about the gateway itself: is it well, what can it do, how much does it do."""
+"""System endpoints: health, OpenAPI document, documentation page and metrics."""
 
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class Health(msgspec.Struct):
 
 
 class SystemSource(Protocol):
-    """The application that these endpoints are about, and a part of."""
+    """The application that the system endpoints report on."""
 
     metrics: Metrics
 
@@ -40,9 +40,9 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
 
     @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
     async def get_health(call: RequestContext) -> Reply[Health]:
-        """Tell whether the gateway and its ledger work.
+        """Get the health of the gateway and its ledger.
 
-        Answers 503 with the same body while the ledger or its database cannot be reached.
+        Returns 503 with the same body while the ledger or its database is unreachable.
         """
         healthy = await call.services.ledger.check_health()
         body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))
@@ -50,12 +50,12 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
     async def get_openapi_document(call: RequestContext) -> Reply[bytes]:
-        """Describe the interface in OpenAPI 3.1."""
+        """Get the OpenAPI 3.1 document of the API."""
         return Reply(app.openapi_document)
 
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
     async def get_docs_page(call: RequestContext) -> Reply[bytes]:
-        """Show the interface as a page to read and to try out."""
+        """Get the interactive API documentation page."""
         return serve_docs_file(call, "index.html")
 
     @endpoints.get(
@@ -65,12 +65,12 @@ def build_system_endpoints(app: SystemSource) -> Endpoints:
         errors=(Code.NOT_FOUND,),
     )
     async def get_docs_file(call: RequestContext, file: str) -> Reply[bytes]:
-        """Give one of the files that the page is made of."""
+        """Get a static file of the documentation page."""
         return serve_docs_file(call, file)
 
     @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
     async def get_metrics(call: RequestContext) -> Reply[bytes]:
-        """Give the numbers of this node in Prometheus's text format."""
+        """Get the metrics of this node in the Prometheus text format."""
         return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
 
     return endpoints

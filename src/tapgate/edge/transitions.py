@@ -1,4 +1,4 @@
-"""How records move from state to state: every move is named, and so is its refusal."""
+"""Status transitions of records, each with its event name and error code."""
 
 from collections.abc import Mapping
 from typing import Generic, NamedTuple, TypeVar
@@ -9,7 +9,11 @@ S = TypeVar("S", bound=str)
 
 
 class Transition(NamedTuple, Generic[S]):
-    """A change of state: from which states it leads where, and how it is refused from others."""
+    """Status change of a record.
+
+    `allowed` maps each valid current status to the new one. From any other status, `apply` raises
+    `error_code`.
+    """
 
     event: str
     allowed: Mapping[S, S]

@@ -1,1 +1,1 @@
-"""What a process of either service is made of: serving, reading and answering, logs, other work."""
+"""Runtime shared by the gateway and the messenger: HTTP server, limits, logs, background work."""

@@ -1,4 +1,4 @@
-"""A service behind any ASGI server, which is also how tests call it without a socket."""
+"""ASGI adapter, for serving behind any ASGI server and for tests without a socket."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 class AsgiApp:
     @abstractmethod
     async def respond(self, request: Request) -> Response:
-        """Raises `Disconnected` where there is nobody to answer."""
+        """Return the response. Raise ClientDisconnectedError if the client has disconnected."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -75,7 +75,7 @@ class AsgiRequest:
 
 
 async def _handle_lifespan(receive: Receive, send: Send) -> None:
-    """The lifespan protocol: there is nothing to do, the service starts and stops by itself."""
+    """Acknowledge lifespan messages. The service manages its own startup and shutdown."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

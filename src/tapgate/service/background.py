@@ -1,4 +1,4 @@
-"""Work that goes on beside the requests and outlives whatever it depends on."""
+"""Background tasks that keep running when their dependencies fail."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _log = structlog.get_logger()
 
 @contextlib.asynccontextmanager
 async def run_background_tasks(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
-    """Works that go on for ever, cancelled in the end."""
+    """Run coroutines in the background and cancel them on exit."""
     tasks = [_start_task(work) for work in works]
     try:
         yield
@@ -26,7 +26,7 @@ async def run_background_tasks(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIt
 
 
 def _start_task(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
-    """If it does not go on for ever, nobody would notice for long what is missing."""
+    """Start a task and log its failure, which would otherwise go unnoticed."""
 
     def ended(task: asyncio.Task[NoReturn]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -44,10 +44,10 @@ async def run_periodically(
     name: str,
     wake: asyncio.Event | None = None,
 ) -> NoReturn:
-    """Does the work again and again until it is cancelled; `wake` ends a pause early.
+    """Run the work repeatedly until cancelled, with a pause of `every` seconds between runs.
 
-    A failure is logged when it begins and when it is over, not at every round, and by its kind
-    only: the text of an exception may repeat what the work was about.
+    `wake` ends a pause early. The first of consecutive failures and the recovery are logged. Only
+    the error's name is logged, because the text of an exception may repeat processed data.
     """
     failing = False
     while True:

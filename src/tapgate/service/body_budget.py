@@ -1,22 +1,22 @@
-"""Memory for request bodies: one budget per process, shared by all connections."""
+"""Memory budget for request bodies, one per process and shared by all connections."""
 
 from collections.abc import Callable
 from typing import Final
 
 from tapgate.service.client_addresses import get_address_key
 
-#: What a connection may hold without charging the budget. Nearly every body is smaller, so a
-#: budget that is exhausted by large bodies does not stop payments.
+#: Bytes that a connection may hold without charging the budget. Nearly every body is smaller, so
+#: payments continue when large bodies exhaust the budget.
 FREE_BODY_BYTES: Final = 16 * 1024
 MAX_PENDING_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
-#: One in so many parts of the budget is the most that the connections of one address may hold.
+#: The connections of one address may hold at most this fraction (1/n) of the budget.
 _ADDRESS_SHARE_DIVISOR: Final = 4
 
 
 class BodyBudget:
-    """Bytes of request bodies that are held until their requests are answered."""
+    """Limit on the bytes of request bodies held until their responses are sent."""
 
     __slots__ = ("_by_address", "_limit", "_share", "is_trusted", "used")
 
@@ -24,14 +24,14 @@ class BodyBudget:
         self._limit = limit
         self._share = limit // _ADDRESS_SHARE_DIVISOR if share is None else share
         self._by_address: dict[str, int] = {}
-        #: Whether an address is a trusted proxy's, which speaks for many clients.
+        #: Returns whether an address is a trusted proxy, which forwards requests of many clients.
         self.is_trusted: Callable[[str], bool] = lambda _: False
         self.used = 0
 
     def resize(self, address: str, charged: int, held: int) -> int | None:
-        """Charge a connection that holds this much instead of what it was charged before.
+        """Replace a connection's previous charge with the charge for the bytes it holds now.
 
-        Return the new charge, or None where the budget or the address's share does not allow it.
+        Return the new charge, or None if it exceeds the budget or the address's share.
         """
         wanted = max(0, held - FREE_BODY_BYTES)
         growth = wanted - charged

@@ -1,4 +1,4 @@
-"""The token buckets that all nodes share, in Valkey or Redis."""
+"""Token buckets shared by all nodes, stored in Valkey or Redis."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from tapgate.service.token_buckets import CacheUnavailableError, RateLimit, Rate
 
 _TIMEOUT_SECONDS = 0.25
 
-#: The same bucket as on a node, by the cache's own clock. Answers: allowed, full in microseconds.
+#: Same algorithm as `NodeBuckets`, with the cache's clock. Returns whether the token was granted
+#: and the microseconds until the bucket is full.
 _TAKE_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -23,7 +24,7 @@ redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after 
 return {1, after - now}
 """
 
-#: A bucket that has no moment is full already.
+#: A bucket without a stored time is full.
 _REFUND_SCRIPT = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local full_at = tonumber(redis.call('GET', KEYS[1])) - tonumber(ARGV[1])

@@ -1,4 +1,4 @@
-"""The client's address, also behind trusted proxies, and what a limit by address counts."""
+"""Client addresses behind trusted proxies, and the keys of limits per address."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ _log = structlog.get_logger()
 
 Network = IPv4Network | IPv6Network
 
-#: What one customer of a provider has at the least: all of it counts as one.
+#: Providers assign at least a /64 to each customer, so limits treat it as one client.
 _IPV6_PREFIX_BITS: Final = 64
-#: RFC 6052: all IPv4 clients behind a NAT64, in one network. One of them must not lock out all.
+#: RFC 6052: a NAT64 maps all IPv4 clients into one network. One of them must not lock out the rest.
 _NAT64_NETWORK: Final = IPv6Network("64:ff9b::/96")
 
-#: How much of X-Forwarded-For is read, from its end: clients can make up its beginning.
+#: Bytes of X-Forwarded-For to read, from its end. Clients can forge its beginning.
 _MAX_FORWARDED_BYTES: Final = 512
 #: `192.0.2.1:80`, `[2001:db8::1]` or `[2001:db8::1]:80`.
 _ADDRESS_WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?")
@@ -39,11 +39,11 @@ class ClientAddresses:
         )
 
     def is_trusted(self, address: str) -> bool:
-        """Whether this is the address of a trusted proxy."""
+        """Return whether this is the address of a trusted proxy."""
         return is_within(address, self._trusted_proxies)
 
     def _warn_untrusted_proxy(self, peer: str) -> None:
-        """Log once per process: clients behind an untrusted proxy share one address's limits."""
+        """Warn once per process that clients behind an untrusted proxy share one set of limits."""
         self._has_warned = True
         _log.warning(
             "addresses.untrusted_proxy",
@@ -52,11 +52,14 @@ class ClientAddresses:
         )
 
     def _resolve_forwarded(self, peer: str, forwarded: bytes) -> str:
-        """Return the last address that is not a trusted proxy's: a client can make up the rest."""
+        """Return the last address that is not a trusted proxy.
+
+        A client can forge all addresses before it.
+        """
         address = peer
         hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",")]
         if len(forwarded) == _MAX_FORWARDED_BYTES:
-            del hops[0]  # perhaps the end of an address, which can be another one
+            del hops[0]  # possibly truncated, which could yield a different valid address
         hops = [hop for hop in hops if hop]
         while hops and self.is_trusted(address):
             named = _strip_port(hops.pop())
@@ -68,7 +71,7 @@ class ClientAddresses:
 
 @lru_cache(maxsize=4096)
 def get_address_key(address: str) -> str:
-    """Return what a limit by address counts: with IPv6 a network, as one client has 2^64."""
+    """Return the key of an address for rate and connection limits: the /64 network for IPv6."""
     if ":" not in address:
         return address
     parsed = _parse_address(address)
@@ -82,7 +85,7 @@ def is_within(address: str, networks: tuple[Network, ...]) -> bool:
     """Return whether an address belongs to one of the networks."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
-        parsed = parsed.ipv4_mapped  # an IPv4 client of a socket that listens on IPv6
+        parsed = parsed.ipv4_mapped  # an IPv4 client on an IPv6 socket
     return parsed is not None and any(parsed in network for network in networks)
 
 
@@ -92,7 +95,7 @@ def _strip_port(hop: str) -> str:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an address, whatever its zone: that can be any text."""
+    """Parse an address without its zone, which can be any text. Return None if invalid."""
     try:
         return ip_address(text.partition("%")[0])
     except ValueError:

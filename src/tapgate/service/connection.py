@@ -1,4 +1,4 @@
-"""One accepted connection below HTTP: its deadline, its flow control and its share of memory."""
+"""Accepted connection below HTTP: deadlines, flow control and the memory of request bodies."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Protocol, cast
 
 from tapgate.service.body_budget import BodyBudget
 
-#: How much is parsed in one turn of the event loop; the rest waits for the next turn. One read can
-#: contain ten thousand pipelined requests.
+#: Bytes parsed per iteration of the event loop. One read can contain ten thousand pipelined
+#: requests, which must not block the loop.
 _SLICE_BYTES = 16 * 1024
 
 IDLE_TIMEOUT_SECONDS = 75.0
-_MAX_DEADLINE_CHECK_SECONDS = 5.0  # how late a deadline may be noticed
+_MAX_DEADLINE_CHECK_SECONDS = 5.0  # maximum delay in noticing a missed deadline
 
-#: How much of a body, and for how long, is still read and discarded after a response that did not
-#: wait for it: a client that is busy sending must come to read the response before the end.
+#: After an early response, this much of the rest of a body is read and discarded, for this long.
+#: A client that is still sending can then read the response before the connection closes.
 LINGER_BYTES = 16 * 1024 * 1024
 LINGER_SECONDS = 5.0
 
@@ -23,7 +23,7 @@ NO_DEADLINE = float("inf")
 
 
 class ServerState(Protocol):
-    """What uvicorn's server keeps about its connections."""
+    """Connection state of uvicorn's server."""
 
     connections: set[Any]
     tasks: set[asyncio.Task[None]]
@@ -31,9 +31,9 @@ class ServerState(Protocol):
 
 
 class BoundedConnection(ABC, asyncio.Protocol):
-    """Parses what it receives in slices, and reads no more while slices are left."""
+    """Connection that parses received data in slices and pauses reading while slices are left."""
 
-    #: Of the process: connections share it.
+    #: Shared by all connections of the process.
     body_budget: ClassVar = BodyBudget()
 
     def __init__(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> None:
@@ -42,14 +42,14 @@ class BoundedConnection(ABC, asyncio.Protocol):
         self._transport: asyncio.Transport
         self._peer = "local"
         self._is_reading = True
-        self._backlog = memoryview(b"")  # received and not parsed yet
-        self._is_transport_reading = True  # whether the transport reads
+        self._backlog = memoryview(b"")  # received but not yet parsed
+        self._is_transport_reading = True
         self._discarded_bytes: int | None = (
-            None  # bytes discarded since parsing ended; None: it goes on
+            None  # bytes discarded since parsing ended; None while parsing
         )
-        self._pause_timer: asyncio.TimerHandle | None = None  # the end of a pause in reading
-        self._held_bytes = 0  # bytes of bodies whose requests are not answered
-        self._charged_bytes = 0  # of them to the budget
+        self._pause_timer: asyncio.TimerHandle | None = None  # ends a pause in reading
+        self._held_bytes = 0  # body bytes of requests without a response
+        self._charged_bytes = 0  # portion charged to the budget
         self._deadline = NO_DEADLINE
         self._timer: asyncio.TimerHandle
         self.is_closed = False
@@ -85,7 +85,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             self.on_lost = None
 
     def _close(self) -> None:
-        """Close once the client has read what was written, or the deadline has passed."""
+        """Close after pending data is written, or abort when the deadline passes."""
         self._deadline = self._loop.time() + IDLE_TIMEOUT_SECONDS
         self._cancel_pause()
         self._transport.close()
@@ -136,7 +136,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
                 self._loop.call_soon(self._parse_backlog)
 
     def _update_flow_control(self) -> None:
-        """Let the transport read while more is wanted and all that was received is parsed."""
+        """Let the transport read only while reading is enabled and no backlog is left."""
         wanted = self._is_reading and not self._backlog
         if wanted != self._is_transport_reading and not self._transport.is_closing():
             self._is_transport_reading = wanted
@@ -146,7 +146,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _pause_reading_for(self, seconds: float) -> None:
-        """Pause reading; the client's data stays in the network."""
+        """Pause reading. TCP flow control holds back the client's data."""
         self._pause_reading()
         self._pause_timer = self._loop.call_later(seconds, self._end_pause)
 
@@ -160,7 +160,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             self._pause_timer = None
 
     def _charge_budget(self) -> bool:
-        """Charge the budget for the bytes held; False where the budget is exhausted."""
+        """Charge the budget for the bytes held. Return False if the budget is exhausted."""
         charge = self.body_budget.resize(self._peer, self._charged_bytes, self._held_bytes)
         if charge is not None:
             self._charged_bytes = charge

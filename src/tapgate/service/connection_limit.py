@@ -1,4 +1,4 @@
-"""Caps the connections of one process, per client address and in total."""
+"""Limit on the connections of one process, per client address and in total."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,16 +7,17 @@ from tapgate.service.client_addresses import ClientAddresses, get_address_key
 from tapgate.service.open_files import get_max_connections
 from tapgate.settings import Settings
 
-#: One in so many connections is kept free for trusted proxies, so that direct clients cannot keep
-#: a load balancer and its health checks out.
+#: This fraction (1/n) of the connections is reserved for trusted proxies, so that direct clients
+#: cannot lock out a load balancer and its health checks.
 _RESERVED_SHARE_DIVISOR = 8
 
 
 class ConnectionLimit:
-    """A trusted proxy speaks for many clients: only the total applies to it.
+    """Counter of open connections with a limit per client address and a total limit.
 
-    The total stays below the limit of open files, so that one connection too many can still be
-    accepted and refused with 503.
+    Only the total applies to a trusted proxy, which forwards requests of many clients. The total
+    stays below the limit of open files, so that an excess connection can be accepted and rejected
+    with 503.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -29,7 +30,7 @@ class ConnectionLimit:
         self.open_count = 0
 
     def acquire(self, address: str) -> Callable[[], None] | None:
-        """Count a connection; return what to call at its end, or None where it is one too many."""
+        """Count a connection. Return its release function, or None if a limit is reached."""
         key = get_address_key(address)
         count = self._counts.get(key, 0)
         if self.is_trusted(address):

@@ -1,4 +1,4 @@
-"""Concurrency limit whose waiting callers take turns by group, so that no group starves another."""
+"""Concurrency limit with round-robin queues per group, so that no group starves another."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ _Waiter = asyncio.Future[None]
 
 
 class FairLimit:
-    """At most `slots` callers run and `queue` callers wait; further ones get 503 with Retry-After.
+    """Concurrency limit with `slots` running and `queue` waiting callers.
 
-    Free slots go to the waiting groups in round-robin order. A group runs at most `slots_per_group`
-    and queues at most `queue_per_group` callers. When the queue is full, the newest caller of the
-    longest group gives up its place to a caller of a shorter one.
+    Further callers get 503 with Retry-After. Free slots go to the waiting groups in round-robin
+    order. A group runs at most `slots_per_group` and queues at most `queue_per_group` callers. If
+    the queue is full, a caller of a shorter group displaces the newest caller of the longest one.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class FairLimit:
         self._max_queue_per_group = queue_per_group
         self._timeout = timeout
         self._running: Counter[Hashable] = Counter()
-        #: In the order of the next turn; a group without waiting callers is not in it.
+        #: Groups with waiting callers, in round-robin order.
         self._waiters: dict[Hashable, deque[_Waiter]] = {}
 
     @contextlib.asynccontextmanager
     async def slot(self, group: Hashable) -> AsyncIterator[None]:
-        """Hold a slot, waiting for it up to the timeout."""
+        """Hold a slot. Wait for it up to the timeout."""
         if self._can_run(group) and group not in self._waiters:
             self._acquire(group)
         else:
@@ -73,7 +73,7 @@ class FairLimit:
                 await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._release(group)  # the slot came in the moment of the timeout
+                self._release(group)  # the slot was granted just as the wait ended
             else:
                 self._remove_waiter(group, waiter)
             if isinstance(error, TimeoutError):
@@ -91,7 +91,7 @@ class FairLimit:
             raise unavailable(self._busy_message)
         displaced = self._waiters[longest][-1]
         self._remove_waiter(longest, displaced)
-        if not displaced.done():  # else it has just timed out
+        if not displaced.done():  # a done waiter has just timed out
             displaced.set_exception(unavailable(self._busy_message))
 
     def _remove_waiter(self, group: Hashable, waiter: _Waiter) -> None:
@@ -106,11 +106,11 @@ class FairLimit:
             if not self._can_run(group):
                 continue
             queue = self._waiters.pop(group)
-            while queue and queue[0].done():  # timed out, but not withdrawn yet
+            while queue and queue[0].done():  # timed out but not yet removed
                 queue.popleft()
             if not queue:
                 continue
             self._acquire(group)
             queue.popleft().set_result(None)
             if queue:
-                self._waiters[group] = queue  # behind all other groups
+                self._waiters[group] = queue  # moved to the end of the order

@@ -1,12 +1,14 @@
-"""HTTP/1.1 on one connection, for uvicorn's server: `uvicorn.Config(app, http=TheWire)`, where
-`TheWire` is a `Wire` that renders errors in its service's format.
+"""HTTP/1.1 protocol for uvicorn's server.
 
-It does what this application needs and nothing else, at half the cost of a general protocol: a
-request comes in pieces, its response goes out whole and in one write. Parsing is httptools'.
-Everything a client can make the server hold or do is bounded: the head, whatever arrives without
-being part of a body, the body, pipelined requests, the time and rate of receiving, and what is
-read after an early response. After a 503, reading pauses until Retry-After has passed, so a tight
-retry loop cannot burn CPU.
+Pass a subclass of `HttpProtocol` that renders errors in its service's format to
+`uvicorn.Config(app, http=...)`.
+
+The protocol supports only what this application needs, at half the cost of a general one. A request
+arrives in parts, and its response is sent in one write. httptools does the parsing.
+
+Everything that a client can make the server hold or do is bounded: the head, framing overhead, the
+body, pipelined requests, the time and rate of receiving, and the data read after an early response.
+After a 503, reading pauses until Retry-After has passed, so a tight retry loop cannot burn CPU.
 """
 
 import asyncio
@@ -37,15 +39,16 @@ from tapgate.service.response_encoding import encode_response
 
 _log = structlog.get_logger()
 
-#: What may arrive without being part of a body, beside one byte for each byte of a body: the head,
-#: blank lines before it, sizes and extensions of chunks, trailers.
+#: Maximum framing overhead: the head, blank lines before it, chunk sizes and extensions, trailers.
+#: In addition, each byte of a body allows one byte of overhead.
 _MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
 _MAX_UNWANTED_BODY_BYTES = 64 * 1024
 _MAX_PIPELINED_REQUESTS = 16
 
 _HEAD_TIMEOUT_SECONDS = 30.0
-#: A body must arrive within `_RECEIVE_SECONDS`, without a pause of `_STALL_SECONDS`, and, after
-#: `_GRACE_SECONDS`, on average at `_MIN_BYTES_PER_SECOND`.
+#: A body must arrive within `_RECEIVE_TIMEOUT_SECONDS`, without a pause of
+#: `_STALL_TIMEOUT_SECONDS`. After `_MIN_RATE_GRACE_SECONDS`, its average rate must be at least
+#: `_MIN_BYTES_PER_SECOND`.
 _RECEIVE_TIMEOUT_SECONDS = 120.0
 _STALL_TIMEOUT_SECONDS = 15.0
 _MIN_RATE_GRACE_SECONDS = 20.0
@@ -66,19 +69,19 @@ class HttpProtocol(BoundedConnection):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
-        self._host: bytes | None = None  # of the last request
-        self._has_begun = False  # a request, with the data just parsed
+        self._host: bytes | None = None  # Host of the last request, already validated
+        self._has_begun = False  # whether the data just parsed began a request
         self._started_at = 0.0
-        self._body_bytes = 0  # in the data just parsed
-        self._overhead_bytes = 0  # bytes that were no part of a body, see `_OVERHEAD_BYTES`
-        self._incoming: HttpRequest | None = None  # whose body is coming
+        self._body_bytes = 0  # body bytes in the data just parsed
+        self._overhead_bytes = 0  # framing overhead, see `_MAX_OVERHEAD_BYTES`
+        self._incoming: HttpRequest | None = None  # the request being received
         self._current: HttpRequest | None = (
-            None  # being answered, or answered before it was complete
+            None  # in progress, or with a response sent before it was complete
         )
         self._pipelined: deque[HttpRequest] = deque()
-        self._is_http_1_0: bool | None = None  # HTTP/1.0, where every answer ends the connection
+        self._is_http_1_0: bool | None = None  # HTTP/1.0 closes after every response
         self._can_write = True
-        self._is_draining = False  # no request is taken after the current one
+        self._is_draining = False  # close after the requests already received
 
     @staticmethod
     @abstractmethod
@@ -92,12 +95,12 @@ class HttpProtocol(BoundedConnection):
         self._pipelined.clear()
         if self._current is not None:
             self._current.wake_reader()
-        # What knows this one would stay with it until the collector finds them.
+        # Break reference cycles, so that memory is freed without the garbage collector.
         self._current = self._incoming = None
         del self._parser
 
     def eof_received(self) -> bool:
-        """A client that has sent all it wants may still wait for answers."""
+        """Keep the connection open if a client that has finished sending still awaits responses."""
         self._is_draining = True
         return (
             self._current is not None and self._incoming is not None and self._incoming.is_complete
@@ -111,12 +114,12 @@ class HttpProtocol(BoundedConnection):
         self._start_next()
 
     def shutdown(self) -> None:
-        """The server is told to stop: what is under way is still answered."""
+        """Close gracefully, after the requests already received."""
         self._is_draining = True
         if self._current is None:
             self._close()
 
-    # What comes in
+    # Receiving
 
     def _parse(self, data: bytes | memoryview) -> None:
         left = self._feed_parser(data)
@@ -133,7 +136,7 @@ class HttpProtocol(BoundedConnection):
             self._deadline = min(end, self._loop.time() + _STALL_TIMEOUT_SECONDS)
 
     def _feed_parser(self, data: bytes | memoryview) -> bytes | memoryview:
-        """Return what is left where a request offered another protocol and was parsed again."""
+        """Parse data. Return the unparsed rest after a request with an ignored protocol upgrade."""
         self._has_begun = False
         self._body_bytes = 0
         rest = None
@@ -148,7 +151,7 @@ class HttpProtocol(BoundedConnection):
             if self._has_begun:
                 self._overhead_bytes = 0
             else:
-                # The parser collects the line of a head or a trailer however long it is.
+                # The parser buffers head and trailer lines without a limit of its own.
                 self._overhead_bytes = max(
                     0, self._overhead_bytes + len(data) - 2 * self._body_bytes
                 )
@@ -180,7 +183,7 @@ class HttpProtocol(BoundedConnection):
     def on_headers_complete(self) -> None:
         parser = self._parser
         if parser.should_upgrade() and parser.get_method() != b"CONNECT":
-            return  # `_decline` goes on with it
+            return  # `_ignore_upgrade` continues with it
         if self._is_http_1_0 is None:
             self._is_http_1_0 = parser.get_http_version() == "1.0"
         host = self._headers.get(b"host")
@@ -217,20 +220,23 @@ class HttpProtocol(BoundedConnection):
 
     def on_message_complete(self) -> None:
         exchange = self._incoming
-        if exchange is None:  # an offer to speak something else, see `_decline`
+        if exchange is None:  # a protocol upgrade, see `_ignore_upgrade`
             return
         exchange.is_complete = True
         exchange.wake_reader()
         if exchange.has_responded:
             self._close()
         elif exchange is self._current:
-            # Only a request in progress may take its time. One that waits for the client to read
-            # earlier responses stays under the deadline.
+            # Only a request in progress has no deadline. A request that is queued until the client
+            # reads earlier responses keeps its deadline.
             self._deadline = NO_DEADLINE
 
     def _ignore_upgrade(self, rest: memoryview) -> bytes | memoryview:
-        """Ignore an offer of another protocol, as Java's client makes with `h2c`: parse the head
-        again without it, then the body. Not recursively: thousands of offers may be pipelined."""
+        """Ignore a protocol upgrade, such as the `h2c` that Java's HTTP client offers.
+
+        The head is parsed again without the offer. The rest is returned for the caller to parse
+        rather than parsed recursively, because thousands of such requests may be pipelined.
+        """
         method = self._parser.get_method()
         if method == b"CONNECT":
             self._stop_reading_requests()
@@ -246,7 +252,7 @@ class HttpProtocol(BoundedConnection):
         self._pause_reading()
 
     def _reject_malformed(self, sentence: str | None = None) -> None:
-        """Answer 400 and close. Requests that came before are still answered."""
+        """Send 400 and close. Earlier requests still get their responses."""
         self._is_draining = True
         current = self._current
         if current is not None and current.is_complete:
@@ -261,7 +267,7 @@ class HttpProtocol(BoundedConnection):
             self._transport.write(
                 encode_response(named, self._server.default_headers, keep_alive=False)
             )
-        # Who is still sending must come to read the answer: it would be lost with the connection.
+        # A client that is still sending would lose the response if the connection closed now.
         self._discarded_bytes = 0
         self._drop_backlog()
         self._deadline = self._loop.time() + connection.LINGER_SECONDS
@@ -269,10 +275,10 @@ class HttpProtocol(BoundedConnection):
             self._transport.write_eof()
             self._resume_reading()
 
-    # What goes out
+    # Sending
 
     def continue_body(self, exchange: HttpRequest) -> None:
-        """The application waits for more of the body."""
+        """Receive more of the body, which the application is waiting for."""
         if not exchange.has_sent_continue:
             exchange.has_sent_continue = True
             self._set_receive_deadline(exchange)
@@ -311,7 +317,7 @@ class HttpProtocol(BoundedConnection):
 
     def _continue_reading(self) -> None:
         if not self._is_draining:
-            self._resume_reading()  # a large body may have stopped it
+            self._resume_reading()  # a large body may have paused it
         self._start_next()
 
     @property

@@ -1,4 +1,4 @@
-"""One request on a connection, as a service takes it, and how far its answer is."""
+"""HTTP request on a connection, with the state of its body and response."""
 
 import asyncio
 from typing import Protocol
@@ -9,16 +9,16 @@ from tapgate.service.overload import OverloadError
 
 
 class BodySource(Protocol):
-    """What the request came in on."""
+    """Connection that the request arrived on."""
 
     is_closed: bool
 
     def continue_body(self, exchange: "HttpRequest") -> None:
-        """Let more of its body come in."""
+        """Receive more of the request's body."""
 
 
 class HttpRequest:
-    """Is a `tapgate.service.http.Request`."""
+    """Implementation of `tapgate.service.http.Request`."""
 
     __slots__ = (
         "_buffer",
@@ -54,7 +54,7 @@ class HttpRequest:
         self._connection = connection
         self._buffer: bytes | bytearray = b""
         self._is_discarded = False
-        self._limit: int | None = None  # of the body; None until the application asks for it
+        self._limit: int | None = None  # body limit; None until the application reads the body
         self._waiter: asyncio.Future[None] | None = None
         self.method = method
         self.path = path
@@ -63,8 +63,8 @@ class HttpRequest:
         self.peer = peer
         self.keep_alive = keep_alive
         self.has_sent_continue = False
-        self.received_bytes = 0  # of the body as far as it was received
-        self.held_bytes = 0  # of it, what takes up memory until the answer
+        self.received_bytes = 0  # body bytes received so far
+        self.held_bytes = 0  # body bytes held in memory until the response
         self.is_complete = False
         self.has_responded = False
         self.is_overloaded = False  # the process has no memory left for this body
@@ -72,7 +72,7 @@ class HttpRequest:
 
     @property
     def is_body_wanted(self) -> bool:
-        """Whether the application has asked for the body."""
+        """Whether the application has started to read the body."""
         return self._limit is not None
 
     def check_content_length(self, limit: int) -> None:
@@ -99,7 +99,7 @@ class HttpRequest:
             await self._waiter
 
     def append_body(self, part: bytes) -> None:
-        """Keep a part of the body, in one buffer: parts may be tiny and many."""
+        """Append a part of the body to one buffer, because parts may be small and numerous."""
         self.received_bytes += len(part)
         if self._is_discarded:
             return
@@ -116,12 +116,12 @@ class HttpRequest:
             self.wake_reader()
 
     def discard_body(self) -> None:
-        """Free the buffer and discard the rest of the body: nothing will read it."""
+        """Free the buffer and discard the rest of the body, which nothing will read."""
         self._is_discarded = True
         self._buffer = b""
 
     def reject_overloaded(self) -> None:
-        """Answer 503: there is no memory left for the body."""
+        """Reject the request with 503 because no memory is left for its body."""
         self.is_overloaded = True
         self.discard_body()
         self.wake_reader()

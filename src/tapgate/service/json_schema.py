@@ -1,4 +1,4 @@
-"""JSON Schema of structs in the form that OpenAPI generators read best."""
+"""JSON Schemas of structs, in the form that OpenAPI generators support best."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -31,8 +31,8 @@ def get_component_name(schema: Schema) -> str:
 def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """Return a reference for each type, and the components by name.
 
-    A component has the name of its class, `Page[CardRecord]` is `CardPage`. Classes with the same
-    name stay apart by their module: the caller rejects such names where they are visible.
+    A component has the name of its class. `Page[CardRecord]` becomes `CardPage`. Classes that share
+    a name are qualified with their modules; see `require_unique_names`.
     """
     made, found = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
     names = {name: _PAGE_NAME.sub(r"\1Page", name) for name in found}
@@ -44,14 +44,14 @@ def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str,
 
 
 def require_unique_names(names: Iterable[str]) -> None:
-    """Reject components that share a class name: generators need one plain name for each."""
+    """Raise TypeError if components share a class name: generators need unique plain names."""
     qualified = [name for name in names if "." in name]
     if qualified:
         raise TypeError(f"classes that share a name: {', '.join(qualified)}")
 
 
 def tidy_request(component: Schema) -> None:
-    """Drop null defaults: an optional field may be absent, or null with the same meaning."""
+    """Remove null defaults: null means the same as an absent field."""
     for name, schema in component["properties"].items():
         if schema.get("default", ...) is None:
             del schema["default"]
@@ -59,12 +59,12 @@ def tidy_request(component: Schema) -> None:
 
 
 def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the parameters of a query, which can be absent and cannot be null."""
+    """Return the parameters of a query, which may be absent but not null."""
     return {name: _remove_null(schema) for name, schema in properties.items()}
 
 
 def tidy_response(component: Schema, kind: Any) -> None:
-    """Require every field that is always there, and describe null only where it is sent."""
+    """Require every field that is always present, and allow null only where it is sent."""
     struct = get_struct(kind)
     assert struct is not None
     omits_defaults = struct.__struct_config__.omit_defaults
@@ -92,7 +92,7 @@ def _remove_null(schema: Schema) -> Schema:
 
 
 def _use_type_list(schema: Schema) -> Schema:
-    """Write `X or null` as `type: [X, "null"]` where X is not a reference or an enum."""
+    """Write `X or null` as `type: [X, "null"]` unless X is a reference or an enum."""
     if _NULL_SCHEMA not in schema.get("anyOf", []):
         return schema
     plain = _remove_null(schema)

@@ -1,7 +1,7 @@
-"""Where log lines go: a stream that nobody may be reading, which must never hold up a request.
+"""Log output that never holds up a request, even if nothing reads it.
 
-The lines of one turn of the event loop are written together. What cannot be written at once is
-dropped and counted; the next line that can be written says how many are missing.
+The lines of one event loop iteration are written together. Lines that cannot be written
+immediately are dropped and counted. The next successful write starts with the number dropped.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import contextlib
 import os
 import select
 
-#: A pipe that can be written to takes this much without waiting.
+#: A writable pipe accepts this much without blocking.
 _CHUNK_BYTES = 4096
 _CHUNK_TIMEOUT_MS = 20
 
@@ -27,7 +27,7 @@ class LogStream:
         if len(self._lines) == 1:
             try:
                 asyncio.get_running_loop().call_soon(self.flush)
-            except RuntimeError:  # no loop, nothing to hold up
+            except RuntimeError:  # no event loop to block
                 self.flush()
 
     def flush(self) -> None:
@@ -40,7 +40,7 @@ class LogStream:
         if self._dropped_lines:
             lines.insert(0, b'{"event":"log.missing","lines":%d}\n' % self._dropped_lines)
             self._dropped_lines = 0
-        with contextlib.suppress(OSError):  # whoever read it has gone
+        with contextlib.suppress(OSError):  # the reader is gone
             self._write_all(b"".join(lines))
 
     def _write_all(self, text: bytes) -> None:
@@ -48,5 +48,5 @@ class LogStream:
             written = os.write(self._descriptor, text[:_CHUNK_BYTES])
             text = text[written:]
             if text and not self._poll.poll(_CHUNK_TIMEOUT_MS):
-                self._dropped_lines += text.count(b"\n")  # of which the first is cut off
+                self._dropped_lines += text.count(b"\n")  # the first of them is truncated
                 return

@@ -1,7 +1,7 @@
-"""Log lines: JSON, one per line, without bodies, headers, query values or secrets.
+"""Structured logs: JSON lines without bodies, headers, query values or secrets.
 
-An unexpected exception is logged by its type and the places it passed: its text and the values in
-its frames may be a person's data.
+An unexpected exception is logged with its types and stack frames only. Its text and the values in
+its frames may contain personal data.
 """
 
 import logging
@@ -30,8 +30,10 @@ _stream: "Stream | None" = None
 
 
 class RequestLogLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
-    """One answered request. Its shape is fixed, so it is written without the logger's machinery,
-    which would cost more than the rest of the edge."""
+    """Log line of one request.
+
+    It has a fixed shape and bypasses structlog, which would cost more than the rest of the edge.
+    """
 
     time: str
     level: str
@@ -50,7 +52,7 @@ class Stream(Protocol):
 
 
 def configure(stream: Stream | None = None) -> None:
-    """Send every log line of this process to a stream, by default standard error."""
+    """Send all log lines of this process to a stream. Default: standard error."""
     global _stream  # noqa: PLW0603 - like structlog's own configuration, one per process
     _stream = stream or LogStream(_STDERR)
     structlog.configure(
@@ -69,7 +71,7 @@ def configure(stream: Stream | None = None) -> None:
 
 
 def install_exception_hooks() -> None:
-    """What nobody caught is printed with its text, unless it is logged instead."""
+    """Log uncaught exceptions. By default Python prints them with their text."""
 
     def failed(error: BaseException | None) -> None:
         structlog.get_logger().error("process.failed", exc_info=error)
@@ -86,13 +88,13 @@ def write_request(line: RequestLogLine) -> None:
 
 
 def flush() -> None:
-    """Before a process ends."""
+    """Write buffered lines. Call before the process exits."""
     if _stream is not None:
         _stream.flush()
 
 
 def now() -> str:
-    """RFC 3339 in UTC, cheaply: this is on the way of every request."""
+    """Return the current time in RFC 3339, UTC. Optimized because every request calls it."""
     seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
     return f"{_format_second(seconds)}.{milliseconds:03d}Z"
 
@@ -103,7 +105,7 @@ def _format_second(seconds: int) -> str:
 
 
 def describe_exception(error: BaseException) -> dict[str, Any]:
-    """An exception as it may be logged: its types, from the first cause on, and its places."""
+    """Return the loggable parts of an exception: its types, root cause first, and its frames."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -120,7 +122,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
 
 
 class _StructlogHandler(logging.Handler):
-    """Libraries log through the standard library: their words without the values put into them."""
+    """Handler that forwards standard library logging, without the arguments of the messages."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger()
@@ -129,8 +131,11 @@ class _StructlogHandler(logging.Handler):
 
 
 def _get_message(record: logging.LogRecord) -> str:
-    """The event loop puts values into its words itself: what failed below the first line, what a
-    callback was called with behind its name."""
+    """Return the unformatted message of a record.
+
+    asyncio formats values into its messages: the failing context below the first line, and the
+    arguments of a callback after its name. Both are removed.
+    """
     if record.name == "asyncio":
         return _CALLBACK_PATTERN.sub(r"\1", str(record.msg).partition("\n")[0])
     return str(record.msg)
@@ -167,7 +172,7 @@ def _mask_value(name: str, value: Any) -> Any:
 
 
 def _is_secret_name(name: str) -> bool:
-    """`pin`, `old_pin` and `hmac_secrets` do; `key_id` is public."""
+    """Return whether a name denotes a secret: `old_pin` does, `key_id` is public."""
     words = [word.removesuffix("s") for word in str(name).lower().replace("-", "_").split("_")]
     return words[-1] != "id" and not _SECRET_WORDS.isdisjoint(words)
 

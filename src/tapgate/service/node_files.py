@@ -1,4 +1,4 @@
-"""Where the processes of one node keep what they count together."""
+"""Files for counters shared by the processes of one node."""
 
 import mmap
 import os
@@ -18,7 +18,11 @@ _MAX_WORKERS = 1024
 
 
 def get_shared_folder(data_dir: Path) -> Path:
-    """A folder in the data folder; in the machine's temporary one when that cannot be written."""
+    """Return the folder for shared files, created if necessary.
+
+    It is in the data folder, or in the system's temporary folder if the data folder is not
+    writable.
+    """
     folder = data_dir / "shared"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -36,8 +40,10 @@ def get_shared_folder(data_dir: Path) -> Path:
 
 
 def allocate(file: int, size: int) -> None:
-    """All of it now, where the system can: a disk that is full later would kill the process at its
-    first write into mapped memory."""
+    """Allocate the whole file now if the system supports it.
+
+    If the disk filled up later, a write to mapped memory would kill the process.
+    """
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     elif os.fstat(file).st_size < size:
@@ -45,11 +51,11 @@ def allocate(file: int, size: int) -> None:
 
 
 class WorkerFile:
-    """Numbers that one worker writes and every worker of the node reads.
+    """Memory-mapped numbers that one worker writes and every worker of the node reads.
 
-    They are mapped into memory and the file is locked by its worker, so writing takes no lock and
-    no system call. A worker that starts goes on with the file of one that has died: there are never
-    more files than workers. The first number says how the others are laid out.
+    The worker locks the file once, so a write needs no lock and no system call. A new worker
+    continues the file of a dead one, so there are never more files than workers. The first number
+    identifies the layout of the rest.
     """
 
     def __init__(self, folder: Path, layout: float, numbers: int) -> None:
@@ -60,11 +66,11 @@ class WorkerFile:
         self._lock = self._claim()
         self._map = mmap.mmap(self._lock.fileno(), self._size)
         self._cells = memoryview(self._map).cast("d")
-        #: This worker's own.
+        #: The numbers of this worker.
         self.values = self._cells[1:]
 
     def read_all(self) -> Iterator[Sequence[float]]:
-        """The numbers of every worker, also of those that have died."""
+        """Yield the numbers of every worker, including dead ones."""
         for path in self._folder.glob("*.counts"):
             found = self._read_file(path)
             if found is not None:
@@ -77,7 +83,7 @@ class WorkerFile:
         self._lock.release()
 
     def _claim(self) -> FileLock:
-        """The first file that no living worker writes, emptied if it is laid out differently."""
+        """Lock the first file not in use by a live worker, and reset it if its layout differs."""
         for number in range(_MAX_WORKERS):
             path = self._folder / f"{number}.counts"
             lock = FileLock(path)

@@ -1,27 +1,30 @@
-"""How many files, and so connections, a process may have open."""
+"""Limit of open files, and thus of connections, of a process."""
 
 import contextlib
 import resource
 from typing import Final
 
-#: Kept for everything except accepted connections: the database's and outgoing connections, files,
-#: and a connection that is accepted only to be refused.
+#: Reserved for everything except accepted connections: database and outgoing connections, files,
+#: and a connection that is accepted only to be rejected.
 _RESERVED_FILES: Final = 256
 
 
 def raise_open_file_limit() -> None:
-    """What is usual is meant for programs with a few files: a thousand clients would use it up,
-    and who cannot accept a connection cannot even refuse."""
+    """Raise the soft limit of open files to the hard limit.
+
+    A thousand clients would exhaust the usual default. A process that cannot accept a connection
+    cannot reject it with an error either.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems name a hard limit that they do not grant. Then it stays as it is.
+    # Some systems report a hard limit that they do not grant. Keep the soft limit there.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def get_max_connections() -> int:
-    """Return how many accepted connections the limit of open files leaves room for."""
+    """Return how many accepted connections the limit of open files allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 1_000_000
-    # A very low limit is divided: without any connection the process would be of no use.
+    # Under a very low limit, use half of it: the process needs some connections to be useful.
     return max(soft - _RESERVED_FILES, soft // 2)

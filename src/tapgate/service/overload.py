@@ -1,17 +1,17 @@
-"""How much a process works on at once, and what it says to the rest: to come later.
+"""Limit on concurrent requests per process. Further requests get 503 with Retry-After.
 
-Who is refused has cost next to nothing, and who is taken on is answered in time: what could not be
-done soon is not begun.
+Rejecting a request costs almost nothing. Accepted requests finish in time, because the process does
+not start work that it cannot complete soon.
 """
 
 from typing import Final
 
 from tapgate.errors import ApiError, Code
 
-#: Enough to fill the ledger's batches; few enough that the last of them does not wait for long.
+#: High enough to fill the ledger's batches, low enough to keep the latency of the last one short.
 MAX_CONCURRENT_REQUESTS: Final = 1_000
 
-#: When to come again. The connection is not listened to before, see `Answer.pause`.
+#: Value of Retry-After. The server does not read from the connection before; see `Response.pause`.
 RETRY_AFTER_SECONDS: Final = 1
 
 
@@ -26,7 +26,7 @@ class OverloadError(ApiError):
 
 
 class ConcurrencyLimit:
-    """The requests that are worked on, each inside a `with`. One too many does not get in."""
+    """Context manager that counts requests in progress and raises OverloadError at the limit."""
 
     __slots__ = ("_count",)
 
@@ -34,8 +34,11 @@ class ConcurrencyLimit:
         self._count = 0
 
     def require_capacity(self) -> None:
-        """Before a body is waited for. Nobody's place is taken yet: whoever sends slowly, or never
-        to the end, would keep others out."""
+        """Raise OverloadError at the limit, without taking a slot.
+
+        Call before waiting for a body. A slot taken this early would let slow or stalled clients
+        lock out the rest.
+        """
         if self._count >= MAX_CONCURRENT_REQUESTS:
             raise OverloadError
 

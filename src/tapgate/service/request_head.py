@@ -1,4 +1,4 @@
-"""The head of a request: its size limits, its target and its Host field."""
+"""Request head: size limits, request target and Host field."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 import httptools
 
 MAX_HEAD_BYTES: Final = 64 * 1024
-#: No path or query that means something here is longer, and both are decoded byte by byte.
+#: No valid path or query is longer, and both are decoded byte by byte.
 MAX_TARGET_BYTES: Final = 16 * 1024
-#: What a field line counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2): each costs
-#: more than its bytes, and thousands of lines of one name are joined one by one.
+#: Added to the size of each field line, as in HTTP/2 (RFC 9113, 6.5.2). A line costs more than its
+#: bytes: thousands of lines with the same name are joined one by one.
 FIELD_OVERHEAD_BYTES: Final = 32
 
 _HOST_CHARACTERS: Final = (
@@ -18,11 +18,11 @@ _HOST_CHARACTERS: Final = (
 
 
 class InvalidHeadError(ValueError):
-    """A head that is refused; the message says why."""
+    """Invalid request head. The message states the reason."""
 
 
 def split_target(target: bytes) -> tuple[str, bytes]:
-    """Return the path, still encoded, and the query of a request target."""
+    """Return the path, still percent-encoded, and the query of a request target."""
     if target.startswith(b"/"):
         path, _, query = target.partition(b"?")
     else:
@@ -32,9 +32,9 @@ def split_target(target: bytes) -> tuple[str, bytes]:
 
 
 def require_host(host: bytes | None, *, is_old: bool) -> None:
-    """RFC 9112, 3.2: one Host field with a valid value; only HTTP/1.0 may omit it.
+    """Require one valid Host field (RFC 9112, 3.2). Only HTTP/1.0 may omit it.
 
-    Repeated fields are joined by a comma, which no host contains.
+    Repeated fields are joined by a comma, which is invalid in a host.
     """
     if host is None:
         if not is_old:
@@ -46,7 +46,7 @@ def require_host(host: bytes | None, *, is_old: bool) -> None:
 def encode_without_upgrade(
     method: bytes, target: bytes, version: bytes, headers: Mapping[bytes, bytes]
 ) -> bytes:
-    """Encode a head again without its offer to switch to another protocol."""
+    """Encode a request head without its Upgrade offer."""
     lines = [b"%b %b HTTP/%b" % (method, target, version)]
     for name, value in headers.items():
         if name == b"connection":

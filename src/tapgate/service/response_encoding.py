@@ -1,4 +1,4 @@
-"""An answer as the bytes of HTTP/1.1."""
+"""Encoding of responses as HTTP/1.1."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -28,5 +28,5 @@ def encode_response(
 
 @lru_cache(maxsize=2)
 def _encode_server_headers(*headers: tuple[bytes, bytes]) -> bytes:
-    """What the server says with every answer: the date, which changes once a second."""
+    """Encode the server's default headers, cached because the date changes only once a second."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])

@@ -1,4 +1,4 @@
-"""Work that takes long, beside the event loop."""
+"""Thread pool for work that would block the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,11 +11,10 @@ T = TypeVar("T")
 
 
 class BoundedThreadPool:
-    """A few pieces of work at once, and a few more that wait their turn. Whoever comes then is told
-    to come again, so that nobody makes the process keep more than that."""
+    """Thread pool with a bounded queue. Further calls get 503 with Retry-After."""
 
     def __init__(self, name: str, *, at_once: int, most: int) -> None:
-        """`most` is how many are worked on or wait."""
+        """`at_once` is the number of threads, `most` the maximum of running and queued calls."""
         self._executor = ThreadPoolExecutor(at_once, thread_name_prefix=name)
         self._busy_message = f"Too many {name} are being worked on"
         self._max_pending = most

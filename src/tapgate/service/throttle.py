@@ -1,5 +1,7 @@
-"""Rate limits per credential or address, shared by all processes of a node, and by all nodes if
-they share a cache."""
+"""Rate limits per credential or address.
+
+All processes of a node share them, and so do all nodes with a common cache.
+"""
 
 import contextlib
 import time
@@ -26,7 +28,7 @@ _CACHE_RETRY_SECONDS = 1.0
 
 
 class RateLimitedCaller(Protocol):
-    """An authenticated caller, which may have a rate limit of its own."""
+    """Authenticated caller, which may have a custom rate limit."""
 
     @property
     def rate_limit(self) -> int | None: ...
@@ -36,7 +38,7 @@ class RateLimitedCaller(Protocol):
 
 
 class Throttle:
-    """Takes from the cache where there is one, and from this node's buckets while it is away."""
+    """Rate limiter that uses the cache if configured, and the node's buckets while it is down."""
 
     def __init__(self, settings: Settings) -> None:
         self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
@@ -48,7 +50,7 @@ class Throttle:
         self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
     def get_limit(self, caller: RateLimitedCaller) -> RateLimit:
-        """Return the rate limit of a caller: its own or the platform's."""
+        """Return the rate limit of a caller: custom values, or the platform's defaults."""
         if caller.rate_limit is None and caller.burst is None:
             return self.default_limit
         return self._get_custom_limit(
@@ -57,7 +59,7 @@ class Throttle:
         )
 
     async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
-        """Take one token of a bucket, at the platform's rate unless another one is given."""
+        """Take one token from a bucket. Default rate: the platform's."""
         if self._cache_buckets is None or self._is_cache_unavailable():
             return self._node_buckets.take(key, rate)
         try:
@@ -73,7 +75,7 @@ class Throttle:
         return taken
 
     async def refund(self, key: str, rate: RateLimit | None = None) -> None:
-        """Return a token. If the cache went away since it was taken, the token is lost."""
+        """Return a token. It is lost if the cache became unavailable after it was taken."""
         if self._cache_buckets is None or self._is_cache_unavailable():
             self._node_buckets.refund(key, rate)
             return
@@ -81,7 +83,7 @@ class Throttle:
             await self._cache_buckets.refund(key, rate)
 
     async def list_warnings(self) -> list[str]:
-        """Return what an operator should know at start: whether the cache can be reached."""
+        """Return startup warnings for the operator: whether the cache is unreachable."""
         if self._cache_buckets is None:
             return []
         try:
@@ -96,7 +98,7 @@ class Throttle:
     def _create_cache_buckets(self, url: str | None) -> "CacheBuckets | None":
         if url is None:
             return None
-        # Here, because most processes have no cache and it takes long to import.
+        # Imported here: the import is slow, and most processes use no cache.
         from tapgate.service.cache_buckets import CacheBuckets  # noqa: PLC0415
 
         return CacheBuckets(url, self.default_limit)

@@ -1,8 +1,8 @@
-"""Token buckets, kept as one number each: the moment at which the bucket is full again.
+"""Token buckets, each stored as one number: the time at which the bucket is full again.
 
-A bucket that fills by one token per period and holds `burst` of them is full at some moment in the
-past, or at most `burst` periods from now; taking a token moves that moment one period on. One
-whole number of microseconds is all there is to store, to share and to lose.
+A bucket gains one token per period and holds `burst` tokens. The time at which it is full is in the
+past or at most `burst` periods ahead. Taking a token moves that time one period ahead. The whole
+state of a bucket is one integer of microseconds.
 """
 
 import fcntl
@@ -20,11 +20,11 @@ MICROSECONDS_PER_SECOND = 1_000_000
 
 
 class CacheUnavailableError(Exception):
-    """The buckets that the nodes share cannot be reached."""
+    """The cache with the shared buckets is unreachable."""
 
 
 class RateLimitResult(NamedTuple):
-    """The result of one attempt to take a token. Times are in microseconds from now."""
+    """Result of an attempt to take a token. Times are in microseconds from now."""
 
     is_allowed: bool
     remaining: int
@@ -48,23 +48,24 @@ class RateLimit:
 
 
 class NodeBuckets:
-    """The buckets that all processes of this node share: a memory-mapped table of fixed size.
+    """Token buckets shared by all processes of this node, in a memory-mapped table of fixed size.
 
-    A key may be in any slot of one small set, and a byte of the file is that set's lock. The
-    kernel gives the lock back when its holder dies, and there is no state between two writes of
-    eight bytes, so a killed process leaves nothing behind. A set that is full forgets the bucket
-    that is nearest to full: the one about which there is least to remember.
+    The table is set-associative: a key may occupy any slot of one small set, and one byte of the
+    file serves as the lock of the set. The kernel releases the lock when its holder dies. Every
+    write is eight bytes and leaves a valid state, so a killed process cannot corrupt the table. A
+    full set evicts the bucket that is closest to full, which loses the least information.
 
-    The clock is the machine's, the same for every process, and restarts when it boots. A moment
-    that no bucket can have now is from an earlier boot or another rate: the bucket counts as full.
-    Buckets of different rates share the table; a key always comes with the same rate.
+    Times are from the monotonic clock, which all processes share and which restarts at boot. A time
+    outside the window of a bucket is left over from an earlier boot or another rate, and the bucket
+    counts as full. Buckets of different rates share the table. A key must always be used with the
+    same rate.
     """
 
     _SETS = 8192
     _WAYS = 8
     _CELL = 8
     _SIZE = _SETS * _WAYS * 2 * _CELL
-    #: No bucket needs longer to fill: a later moment is a leftover of an earlier boot.
+    #: No bucket takes longer to fill. A later time is left over from an earlier boot.
     _MAX_WINDOW = 30 * 24 * 3600 * MICROSECONDS_PER_SECOND
 
     def __init__(self, path: Path, rate: RateLimit) -> None:
@@ -102,7 +103,7 @@ class NodeBuckets:
         os.close(self._file)
 
     def _hash_key(self, key: str) -> tuple[int, int]:
-        """What stands for the key in the table, and where its set begins."""
+        """Return the tag of a key in the table and the first cell of its set."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
         chosen = int.from_bytes(digest[8:]) % self._SETS
         return int.from_bytes(digest[:8], signed=True) or 1, chosen * self._WAYS * 2
@@ -121,10 +122,10 @@ class NodeBuckets:
         return rate.build_result(True, after - now)
 
     def _find_or_create_cell(self, tag: int, tags_at: int) -> int:
-        """The cell of the bucket's moment; a key that is not in the table gets one, and is full."""
+        """Return the cell with the time of a bucket. A new key gets a cell with a full bucket."""
         cells, ways = self._cells, self._WAYS
         if cells[tags_at] == tag:
-            return tags_at + ways  # most sets have one key, which is the first
+            return tags_at + ways  # fast path: most sets contain one key, in the first slot
         tags = cells[tags_at : tags_at + ways].tolist()
         if tag in tags:
             return tags_at + ways + tags.index(tag)

@@ -1,4 +1,4 @@
-"""The id under which a request is traced: the client's own, or one that is made here."""
+"""Request ids for tracing: the client's `X-Request-ID`, or a generated one."""
 
 import secrets
 from collections.abc import Mapping

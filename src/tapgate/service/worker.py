@@ -1,10 +1,11 @@
-"""One process of a service, as its supervisor started it: a socket to serve, a line to hold on to.
+"""Worker process of a service, started by the supervisor with a listening socket and a lifeline.
 
 A service's module ends with `worker.run(main)`, and its `main` serves with `await serve(app)`:
 
     async def main() -> None:
-        async with wired(load(os.environ)) as app:
-            await serve(app)
+        settings = load_settings(os.environ)
+        async with open_services(settings, settings.database_url) as services:
+            await serve(App(services))
 """
 
 import asyncio
@@ -40,14 +41,14 @@ from tapgate.store import StoreError
 
 _MIN_ACCEPT_BATCH = 2
 _MAX_ACCEPT_BATCH = 64
-#: As short as the event loop's timers can be.
+#: The shortest delay of the event loop's timers.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
 _REJECTED_READ_BYTES = 64 * 1024
 _REJECTION_LOG_SECONDS = 60.0
 
-#: How many objects more than before make the collector look for cycles. What requests leave behind
-#: is gone without it; at the usual 700 it would look through hundreds of live requests each time.
+#: New objects that trigger a garbage collection. Reference counting frees what requests
+#: leave behind. At the usual 700, each collection would scan hundreds of live requests.
 _GC_THRESHOLD = 50_000
 
 _log = structlog.get_logger()
@@ -56,7 +57,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def run(main: Callable[[], Any]) -> None:
-    """Run a service's main coroutine; what an operator can put right is told in one line."""
+    """Run a service's main coroutine. Errors that an operator can fix are printed in one line."""
     open_files.raise_open_file_limit()
     try:
         uvloop.run(main())
@@ -74,7 +75,10 @@ async def serve(
     protocol: type[asyncio.Protocol] | str = "httptools",
     limit: ConnectionLimit | None = None,
 ) -> None:
-    """Serve until told to stop, or until the supervisor is gone. A limit needs a `Wire`."""
+    """Serve until a stop signal arrives or the supervisor dies.
+
+    `limit` requires a `protocol` that is an `HttpProtocol`.
+    """
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -84,7 +88,7 @@ async def serve(
         log_config=None,
         log_level="warning",
         server_header=False,
-        # The peer's address counts, not what a header says it is: limits depend on it.
+        # Limits depend on the address of the peer, which a header must not override.
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )
@@ -107,7 +111,7 @@ class _Server(uvicorn.Server):
         self._limit = limit
         if limit is not None:
             BoundedConnection.body_budget.is_trusted = limit.is_trusted
-        self._rejected_count = 0  # connections since the last log line about them
+        self._rejected_count = 0  # rejected connections since the last log line
         self._next_log_at = 0.0
         self._accept_batch = _MIN_ACCEPT_BATCH
         self._connecting: set[asyncio.Task[None]] = set()
@@ -116,7 +120,7 @@ class _Server(uvicorn.Server):
         _freeze_startup_objects()
         try:
             self._lifeline.sendall(READY_BYTE)
-        except OSError:  # the supervisor is gone: nobody is answered by what is about to end
+        except OSError:  # the supervisor has died: exit without accepting connections
             self.should_exit = True
             return
         loop = asyncio.get_running_loop()
@@ -129,22 +133,24 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
-        await asyncio.gather(*self._connecting)  # so that they are told as well
+        await asyncio.gather(*self._connecting)  # so that shutdown reaches them too
         await super().shutdown(sockets)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Take a few connections, then let the other processes take some: whoever is quickest
-        would otherwise get them all, and keep them. While more wait than that, take more each
-        time."""
+        """Accept a batch of connections, then pause so that other workers can accept some.
+
+        Without the pause, the fastest worker would accept and keep all of them. The batch grows
+        while more connections are waiting.
+        """
         for taken in range(self._accept_batch):
             try:
                 connection, address = listener.accept()
             except BlockingIOError:
                 self._accept_batch = _MIN_ACCEPT_BATCH
                 if not taken:
-                    return  # another was quicker
+                    return  # another worker was faster
                 break
-            except OSError:  # too many files are open, or the client has gone
+            except OSError:  # too many open files, or the client has disconnected
                 break
             self._admit_connection(connection, address[0])
         else:
@@ -169,12 +175,12 @@ class _Server(uvicorn.Server):
         task.add_done_callback(self._connecting.discard)
 
     def _reject_connection(self, connection: socket.socket) -> None:
-        """Answer 503 without a transport or a task: a flood of connections must stay cheap."""
+        """Send 503 without a transport or task, so that a flood of connections stays cheap."""
         with connection, contextlib.suppress(OSError):
             connection.setblocking(False)
             connection.send(self._rejection_response)
             connection.shutdown(socket.SHUT_WR)
-            # Closing with unread data would reset the connection, and the response be lost.
+            # Closing with unread data would reset the connection and lose the response.
             connection.recv(_REJECTED_READ_BYTES)
         self._rejected_count += 1
         now = asyncio.get_running_loop().time()
@@ -200,11 +206,11 @@ class _Server(uvicorn.Server):
             protocol.on_lost = on_lost
         try:
             connection.setblocking(False)
-            # An answer is one write: it need not wait for more.
+            # A response is a single write: Nagle's algorithm would only delay it.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             loop = asyncio.get_running_loop()
             await loop.connect_accepted_socket(lambda: protocol, connection)
-        except OSError:  # it has gone already
+        except OSError:  # the client has already disconnected
             connection.close()
             if on_lost is not None:
                 on_lost()
@@ -218,7 +224,11 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Unlike uvicorn's own: the signal does not also end the process before it is tidied up."""
+        """Stop serving on SIGINT, SIGTERM or the death of the supervisor.
+
+        Unlike uvicorn's implementation, it does not raise the signal again, which would end the
+        process before its cleanup.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop)
@@ -234,7 +244,7 @@ class _Server(uvicorn.Server):
 
 
 def _freeze_startup_objects() -> None:
-    """What there is when the first request comes stays until the end: it is not looked at again."""
+    """Freeze startup objects, so that the garbage collector never scans them again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
