@@ -1,4 +1,4 @@
-"""A child of the supervisor: one process of a service, started again whenever it ends."""
+"""Child process of the supervisor: one process of a service, restarted whenever it exits."""
 
 import asyncio
 import contextlib
@@ -21,11 +21,11 @@ _KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0
 
 
 class StartError(Exception):
-    """Why a service cannot be started, in one line for whoever starts it."""
+    """A service cannot be started. The message is one line for the operator."""
 
 
 def print_line(line: str) -> None:
-    """Tell the operator; that nobody reads it any more is no reason to end."""
+    """Print a line for the operator. A closed output stream is not an error."""
     with contextlib.suppress(OSError):
         print(line, flush=True)
 
@@ -41,14 +41,14 @@ class ChildProcess:
         self.ready = asyncio.Event()
 
     async def supervise(self) -> NoReturn:
-        """Until cancelled, which ends the process in an orderly way."""
+        """Run and restart the process until canceled, which shuts it down gracefully."""
         pause = _MIN_RESTART_DELAY_SECONDS
         while True:
             started = time.monotonic()
             ended = await self._run()
             if not self.ready.is_set():
                 raise StartError(f"the {self._service} {ended} while starting")
-            # Soon after a long life, later and later after short ones.
+            # Restart quickly after a stable run, with exponential backoff after short ones.
             long_life = time.monotonic() - started > _STABLE_RUN_SECONDS
             pause = (
                 _MIN_RESTART_DELAY_SECONDS
@@ -59,7 +59,7 @@ class ChildProcess:
             await asyncio.sleep(pause)
 
     async def _run(self) -> str:
-        """Answers how it ended."""
+        """Run the process once and return how it ended."""
         lifeline, other_end = socket.socketpair()
         with lifeline:
             with other_end:
@@ -87,7 +87,8 @@ class ChildProcess:
             stdin=asyncio.subprocess.DEVNULL,
             env={**self._environ, **{name: str(number) for name, number in descriptors.items()}},
             pass_fds=tuple(descriptors.values()),
-            # Ctrl-C in the terminal is for the supervisor, which stops its children in order.
+            # Ctrl-C in the terminal must reach only the supervisor, which stops its children in
+            # order.
             start_new_session=True,
         )
 

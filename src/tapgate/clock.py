@@ -1,4 +1,4 @@
-"""What time it is. Everything asks here, so that a test can say what time it is."""
+"""The current time. All code takes a `Clock`, so that tests can control the time."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -12,11 +12,11 @@ def system_clock() -> datetime:
 
 
 def format_rfc3339(moment: datetime) -> str:
-    """`2026-01-31T23:59:59.123Z`"""
+    """Format a time in UTC with milliseconds: `2026-01-31T23:59:59.123Z`."""
     text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
     return text.removesuffix("+00:00") + "Z"
 
 
 def get_platform_day(moment: datetime, zone: ZoneInfo) -> date:
-    """The calendar day that a limit counts in."""
+    """Return the calendar day to which daily limits apply."""
     return moment.astimezone(zone).date()

@@ -1,4 +1,4 @@
-"""The secrets that are made outside production, once for a data folder, when none are given."""
+"""Secrets generated once per data folder in development and testing, if none are set."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be kept: without the secret key, what it sealed is lost."""
+    """Secrets of an installation. Data sealed with the secret key is lost without it."""
 
     jwt_secret: str
     secret_key: str
@@ -19,7 +19,7 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_dev_secrets(data_dir: Path) -> Secrets:
-    """The same ones every time, for the eyes of the folder's owner only."""
+    """Return the secrets of a data folder, generating them once, readable only by its owner."""
     path = data_dir / "secrets.json"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -27,12 +27,12 @@ def load_dev_secrets(data_dir: Path) -> Secrets:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Secrets)
     except msgspec.MsgspecError:
-        # Not replaced by new ones: that would make everything they sealed unreadable.
+        # Do not generate new secrets: data sealed with the old ones would become unreadable.
         raise ValueError(f"{path} is damaged: put it back from a copy") from None
 
 
 def load_dev_form_key(data_dir: Path) -> str:
-    """The private key, in PEM, of forms that are filled in on simulated phones."""
+    """Return the PEM private key for forms that are submitted on simulated phones."""
     path = data_dir / "forms.pem"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def load_dev_form_key(data_dir: Path) -> str:
 
 
 def _new_form_key() -> bytes:
-    # Imported here: every command loads this module, and few create a key.
+    # Imported here because every command loads this module and few create a key.
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def _generate_secrets() -> Secrets:
 
 
 def _write_once(path: Path, data: bytes) -> None:
-    """All of it or nothing, and never over what another process has just written."""
+    """Write a file atomically, without replacing one that another process has just written."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""The one table of error codes: what a client may be told, and with which status."""
+"""Error codes that clients receive, and the HTTP status of each."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """A machine-readable reason. Public: clients branch on it, so a name never changes meaning."""
+    """Machine-readable error code. Public: clients branch on it, so its meaning never changes."""
 
     INVALID_REQUEST = "INVALID_REQUEST"
     INVALID_PIN = "INVALID_PIN"
@@ -71,7 +71,7 @@ class Code(StrEnum):
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
 
 
-#: code -> (HTTP status, the short text in the answer's `error`)
+#: Code to (HTTP status, short text in the `error` field of the response).
 TABLE: Mapping[Code, tuple[int, str]] = {
     Code.INVALID_REQUEST: (400, "Invalid request"),
     Code.INVALID_PIN: (400, "Invalid PIN"),
@@ -138,7 +138,7 @@ TABLE: Mapping[Code, tuple[int, str]] = {
 
 
 class ApiError(Exception):
-    """A refusal that a client is told about. `details` never holds a submitted secret."""
+    """Error that is returned to the client. `details` never contains a submitted secret."""
 
     def __init__(
         self,
@@ -165,12 +165,12 @@ class ApiError(Exception):
 
 
 def invalid_field(field: str, sentence: str) -> ApiError:
-    """A well-typed value that is not acceptable. The sentence never repeats the value."""
+    """Return an error for a well-typed but unacceptable value. It never quotes the value."""
     return ApiError(
         Code.VALIDATION_FAILED, f"{field} {sentence}", details={"fields": {field: sentence}}
     )
 
 
 def unavailable(message: str) -> ApiError:
-    """Nothing was moved; the same request may be sent again."""
+    """Return a 503: no money was moved, and the client may retry the same request."""
     return ApiError(Code.SERVICE_UNAVAILABLE, message, headers={"Retry-After": "1"})

@@ -1,7 +1,7 @@
-"""The gateway: everything wired together, and one process of it.
+"""Gateway: composition of all components, and the entry point of one process.
 
-`wired` builds what a process needs, `create_app` puts the nouns' endpoints on it, `prepare` is done
-once before the first process starts.
+`open_services` builds the services of a process, `create_app` adds the endpoints, and
+`prepare_installation` runs once before the first process starts.
 """
 
 import contextlib
@@ -136,14 +136,14 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     overview.endpoints,
 )
 
-#: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
+#: Loaders for the records in ledger events, by resource type.
 EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
     "transaction": transaction_record,
     "alert": alert_record,
     "agent": agent_record,
 }
 
-#: The record in the `data` of an event, by its resource.
+#: Record type in the `data` of an event, by resource type.
 EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "transaction": TransactionRecord,
     "card": CardRecord,
@@ -155,7 +155,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "webhook": TestEventData,
 }
 
-#: The events that the OpenAPI document describes.
+#: Events described in the OpenAPI document.
 WEBHOOK_EVENTS: Final = tuple(
     WebhookEvent(
         name=event.name,
@@ -172,7 +172,7 @@ _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 async def open_services(
     settings: Settings, database_url: str, *, clock: Clock = system_clock
 ) -> AsyncIterator[Services]:
-    """What one process shares between its requests, started and in the end stopped."""
+    """Start the services that the requests of a process share, and stop them on exit."""
     async with contextlib.AsyncExitStack() as stack:
         database = await Database.connect(database_url)
         stack.push_async_callback(database.close)
@@ -236,9 +236,9 @@ def create_app(services: Services) -> App:
 
 
 async def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
-    """Before the first process starts: the rules, the admin and the demo of a new installation.
+    """Prepare the installation before the first process starts; yield lines for the operator.
 
-    What comes on the way the operator should read.
+    Ensures that the default rules and an admin exist, and builds the demo of a new installation.
     """
     async with open_services(settings, database_url) as services:
         await require_same_installation(services)
@@ -264,7 +264,7 @@ async def _is_new_installation(services: Services) -> bool:
 
 
 async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
-    """Months of a country's life, with a key to look at it; answers calls to try."""
+    """Simulate months of activity, create an API key for it, and return example requests."""
     settings, now = services.settings, services.clock()
     admin_id = await admin_queries.get_first_system_admin(services.database)
     if admin_id is None:
@@ -292,7 +292,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
 
 
 async def require_same_installation(services: Services) -> None:
-    """A database belongs to one secret key and one currency."""
+    """Require the secret key and the currency that the database was created with."""
     await check_installation(
         services.database,
         secret_fingerprint=services.vault.key_id,
@@ -321,7 +321,7 @@ async def _create_first_admin(services: Services) -> list[str]:
 
 
 def get_first_admin_path(data_dir: Path) -> Path:
-    """Where e-mail and password stay of an administrator whom nobody gave any."""
+    """Return the path of the file with the credentials of a generated first admin."""
     return data_dir / "administrator.txt"
 
 

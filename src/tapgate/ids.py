@@ -1,8 +1,8 @@
-"""Identifiers: 64-bit, time-ordered, unique over all processes; prefixed base 32 outside.
+"""Time-ordered 64-bit identifiers, unique across processes; public ids are prefixed base 32.
 
-A number is 41 bits of milliseconds, 10 bits of the process's slot and 12 bits of a counter. The
-slot comes from the database (one number per started process), so that two processes never make
-the same identifier in the same millisecond.
+An identifier consists of 41 bits of milliseconds, 10 bits for the slot of the process, and 12 bits
+of a counter. The slot comes from a database sequence (one number per started process), so two
+processes never generate the same identifier in the same millisecond.
 """
 
 import time
@@ -39,12 +39,13 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _ENCODED_LENGTH = 13
 
-#: How far the time in an identifier may be ahead of the clock: less than lists look beyond a day.
+#: Maximum lead of an identifier's time over the clock. Must be below the tolerance that lists add
+#: to the id range of a period.
 _MAX_CLOCK_LEAD_MS = 30 * 60 * 1000
 
 
 class IdGenerator:
-    """Makes identifiers for one process."""
+    """Identifier generator of one process."""
 
     def __init__(self, slot: int, milliseconds: Callable[[], int] | None = None) -> None:
         self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
@@ -58,12 +59,12 @@ class IdGenerator:
 
     @property
     def is_ahead(self) -> bool:
-        """The clock went back so far that identifiers no longer say when they were made."""
+        """Whether the clock went back so far that identifiers no longer reflect their time."""
         now = max(0, self._milliseconds() - _EPOCH_MS)
         return self._last_ms - now > _MAX_CLOCK_LEAD_MS
 
     def reset(self, slot: int) -> None:
-        """At the time of now, in a slot in which none was made at that time."""
+        """Restart at the current time, in a slot that has no identifiers from that time."""
         self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
         self._last_ms = self._counter = 0
 
@@ -72,7 +73,7 @@ class IdGenerator:
         if now > self._last_ms:
             self._last_ms, self._counter = now, 0
         else:
-            # The same millisecond, or a clock that went back: go on from the last one.
+            # Same millisecond, or the clock went back: continue from the last identifier.
             self._counter += 1
             if self._counter >> _COUNTER_BITS:
                 self._last_ms, self._counter = self._last_ms + 1, 0
@@ -89,7 +90,7 @@ def encode(prefix: str, number: int) -> str:
 
 
 def decode(prefix: str, text: str) -> int | None:
-    """The number behind an identifier; None for what cannot be one of this kind."""
+    """Return the number of a public id, or None if it is not a valid id of this kind."""
     if not text.startswith(prefix) or len(text) != len(prefix) + _ENCODED_LENGTH:
         return None
     number = 0
@@ -102,5 +103,5 @@ def decode(prefix: str, text: str) -> int | None:
 
 
 def first_id_at(moment: datetime) -> int:
-    """The smallest identifier that could have been made at that moment."""
+    """Return the smallest identifier that could have been generated at this time."""
     return max(0, (moment - _EPOCH) // timedelta(milliseconds=1)) << _TIME_SHIFT

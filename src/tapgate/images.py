@@ -1,6 +1,6 @@
-"""Pictures that strangers send: decoded, and made anew from nothing but their pixels.
+"""Decoding of untrusted images, which are re-encoded from their pixels alone.
 
-All of it takes long, so it is not for the event loop.
+These functions are CPU-intensive and must not run on the event loop.
 """
 
 import base64
@@ -11,36 +11,36 @@ from typing import Final, NamedTuple
 
 from PIL import Image, ImageOps
 
-#: How a data URI of each kind that is taken begins, and what it then must hold.
+#: Accepted data URI prefixes, and the media type that the content must have.
 DATA_URI_MEDIA_TYPES: Final = {
     "data:image/jpeg;base64": "image/jpeg",
     "data:image/png;base64": "image/png",
 }
 
-#: What a good phone takes. A picture needs three or four bytes of memory for each.
+#: Resolution of a good phone camera. Decoding takes three or four bytes of memory per pixel.
 MAX_PIXELS: Final = 40_000_000
-#: Every row costs as much again as a few of its pixels: one pixel wide and forty million high, a
-#: picture would need half a gigabyte.
+#: Every row adds the memory of a few pixels: an image one pixel wide and 40 million pixels high
+#: would need half a gigabyte.
 MAX_SIDE_PIXELS: Final = 20_000
 
-#: MPO is a JPEG with further pictures behind the first, as many phones take them.
+#: MPO is a JPEG followed by further images, a format that many phones produce.
 _MEDIA_TYPE_BY_FORMAT: Final = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
 _JPEG_QUALITY: Final = 90
 
-#: Cameras write one, the web's progressive pictures about ten. Each one may be a few bytes long and
-#: makes the decoder go over the whole picture.
+#: Cameras write one scan, progressive images on the web about ten. A scan may be only a few bytes
+#: long, but makes the decoder process the whole image.
 _MAX_JPEG_SCANS: Final = 40
-#: Any number of 0xFF may come before it. Not as `\xff+`: where no marker follows, each of them
-#: would be a place to begin from and to go back to.
+#: A marker may be preceded by any number of 0xFF bytes. `\xff+` is avoided, because it would
+#: backtrack from every 0xFF of a run that no marker follows.
 _JPEG_MARKER: Final = re.compile(rb"\xff([\x01-\xfe])")
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
-#: What can be kept as it is; all else becomes RGB.
+#: Modes that are kept; all others are converted to RGB.
 _JPEG_MODES: Final = frozenset({"L", "RGB"})
 _PNG_MODES: Final = frozenset({"1", "L", "I;16", "RGB"})
 
 
 class ImageError(ValueError):
-    """Why a picture is refused: what comes after its name in a sentence, and repeats nothing."""
+    """Reason to reject an image: a predicate that follows the field name and quotes no input."""
 
 
 class EncodedImage(NamedTuple):
@@ -49,7 +49,7 @@ class EncodedImage(NamedTuple):
 
 
 def decode_data_uri(data_uri: str) -> EncodedImage:
-    """The picture in a data URI."""
+    """Decode and re-encode the image in a data URI."""
     announced, _, encoded = data_uri.partition(",")
     media_type = DATA_URI_MEDIA_TYPES.get(announced.lower())
     if media_type is None:
@@ -72,14 +72,14 @@ def reencode(content: bytes) -> EncodedImage:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _build_too_large_error() from None
     except Exception:
-        # A decoder fails in many ways when it is given what is meant to make it fail.
+        # Decoders raise many kinds of exceptions on malicious input.
         raise _build_error("is not a JPEG or PNG picture, or damaged") from None
 
 
 def _reencode(content: bytes) -> EncodedImage:
     with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
         media_type = _MEDIA_TYPE_BY_FORMAT[image.format or ""]
-        # Known from the head of the file; nothing has been decoded yet.
+        # The size comes from the file header; nothing has been decoded yet.
         if image.width * image.height > MAX_PIXELS:
             raise _build_too_large_error()
         if max(image.size) > MAX_SIDE_PIXELS:
@@ -96,14 +96,15 @@ def _reencode(content: bytes) -> EncodedImage:
 
 
 def _count_jpeg_scans(content: bytes) -> int:
-    """How often the first picture in a JPEG file is gone over."""
+    """Return the number of scans of the first image in a JPEG file."""
     scans = position = 0
     while (found := _JPEG_MARKER.search(content, position)) is not None:
         marker, position = found[1][0], found.end()
         if marker == _END_OF_IMAGE:
             break
         scans += marker == _START_OF_SCAN
-        # Below are none that a decoder knows; restarts and the start are only markers.
+        # Markers below 0xC0 are unknown to decoders. Restart (0xD0 to 0xD7) and start of image
+        # (0xD8) have no payload.
         if marker > _END_OF_IMAGE or 0xC0 <= marker < 0xD0:
             position += int.from_bytes(content[position : position + 2])
     return scans
@@ -124,7 +125,7 @@ def _encode_png(image: Image.Image) -> bytes:
 
 
 def _save_without_metadata(image: Image.Image, form: str) -> bytes:
-    image.info = {}  # where, when and with what it was taken
+    image.info = {}  # location, time, and device of the photo
     file = io.BytesIO()
     image.save(file, form, quality=_JPEG_QUALITY)
     return file.getvalue()

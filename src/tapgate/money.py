@@ -1,4 +1,4 @@
-"""Money: whole minor units inside, decimal strings outside, never a float in between."""
+"""Money as integer minor units internally and decimal strings externally, never as floats."""
 
 import re
 from functools import lru_cache
@@ -24,18 +24,18 @@ _TWO_DECIMAL_CURRENCIES = frozenset(
 
 _DECIMALS = dict.fromkeys(_TWO_DECIMAL_CURRENCIES, 2) | _OTHER_DECIMALS
 
-#: The largest amount that may be sent, in major units: 999,999,999,999 and its decimals.
+#: Limits a submitted amount to 999,999,999,999 major units plus decimals.
 _MAX_MAJOR_DIGITS = 12
 
 _AMOUNT_PATTERN = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
 
 class AmountError(ValueError):
-    """Why an amount is not acceptable, in words that do not repeat it."""
+    """The amount is not acceptable. The message does not quote it."""
 
 
 def get_decimals(currency: str) -> int:
-    """How many decimals ISO 4217 gives a currency; KeyError for what is not a currency."""
+    """Return the ISO 4217 decimals of a currency; raise KeyError if it is unknown."""
     return _DECIMALS[currency]
 
 
@@ -43,9 +43,9 @@ def is_currency(code: str) -> bool:
     return code in _DECIMALS
 
 
-@lru_cache(maxsize=4096)  # the same amount is read when it is checked and when it is used
+@lru_cache(maxsize=4096)  # the same amount is parsed when validated and when used
 def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
-    """`"500"` and `"500.00"` -> 50000 (SLE)."""
+    """Return an amount in minor units: `"500"` and `"500.00"` become `50000` (SLE)."""
     digits = get_decimals(currency)
     match = _AMOUNT_PATTERN.fullmatch(text)
     if match is None:
@@ -62,7 +62,7 @@ def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
 
 
 def format_decimal(minor: int, currency: str) -> str:
-    """`123450` -> `"1234.50"`: how records show money."""
+    """Format an amount for records: `123450` becomes `"1234.50"`."""
     digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
@@ -74,9 +74,9 @@ def format_decimal(minor: int, currency: str) -> str:
 
 
 def format_money(minor: int, currency: str) -> str:
-    """`123450` -> `"1,234.50 SLE"`: how receipts show money.
+    """Format an amount for receipts: `123450` becomes `"1,234.50 SLE"`.
 
-    Two decimals always, as the interface says, more where the currency has more.
+    There are always two decimals, as the API specifies, or more if the currency has more.
     """
     digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
@@ -88,10 +88,13 @@ def format_money(minor: int, currency: str) -> str:
 
 
 def to_float(minor: int, currency: str) -> float:
-    """`50750` -> `507.5`: only for the `details` of insufficient funds, only to be shown."""
+    """Return an amount as a float: `50750` becomes `507.5`.
+
+    Only for display, in the `details` of an insufficient funds error.
+    """
     return minor / int(10 ** get_decimals(currency))
 
 
 def apply_rate(minor: int, rate_millipercent: int) -> int:
-    """That many thousandths of a percent of an amount, half up to the minor unit."""
+    """Apply a rate in thousandths of a percent, rounded half up to the minor unit."""
     return (minor * rate_millipercent + 50_000) // 100_000

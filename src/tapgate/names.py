@@ -1,7 +1,7 @@
-"""As much of a person's name as others may see."""
+"""Masking of personal names for display to other people."""
 
 
 def mask_name(name: str) -> str:
-    """`Fatu Binta Kamara` -> `Fatu K.`"""
+    """Shorten a name: `Fatu Binta Kamara` becomes `Fatu K.`."""
     first, *others = name.split()
     return f"{first} {others[-1][0]}." if others else first

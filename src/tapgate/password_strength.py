@@ -3,20 +3,20 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-#: Estimation time grows quickly with the length. A password whose first characters are strong is
-#: strong, and what is still weak after so many characters is a repetition.
+#: Estimation time grows quickly with length. A password with a strong beginning is strong, and one
+#: that is still weak after this many characters is a repetition.
 MAX_ESTIMATED_LENGTH: Final = 32
 #: zxcvbn's highest score: more than 10^10 guesses.
 MIN_PASSWORD_SCORE: Final = 4
-#: Decimal digits of the number of guesses that a secret must withstand. An attacker tries secrets
-#: offline, so they need more than a password.
+#: Minimum log10 of the guesses a secret must withstand. Secrets can be attacked offline, so they
+#: need to be stronger than passwords.
 MIN_SECRET_GUESSES_LOG10: Final = 16
 
 #: Words that an attacker of this product tries first.
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
 
 
-#: The secrets in the documentation's examples, which everybody can read.
+#: Secrets in the examples of the documentation, which are public.
 DOCUMENTED_SECRETS: Final = frozenset(
     {
         "a long pass phrase",
@@ -33,10 +33,10 @@ DOCUMENTED_SECRETS: Final = frozenset(
 
 
 def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tuple[str, str] | None:
-    """Return the name of a secret that must not be used and the reason, or None.
+    """Return the name of an unacceptable secret and the reason, or None.
 
-    Every secret must differ from the others and from the documentation's examples. Those that the
-    operator chooses (`chosen`) must also be hard to guess; others come from a provider.
+    All secrets must differ from each other and from the examples in the documentation. Secrets that
+    the operator chooses (`chosen`) must also be hard to guess; the rest come from a provider.
     """
     names: dict[str, str] = {}
     for name, secret in secrets.items():
@@ -51,19 +51,19 @@ def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tupl
 
 
 def is_weak_password(password: str, personal: Iterable[str] = ()) -> bool:
-    """Return whether a password is easy to guess. `personal` is what others know of its owner."""
+    """Return whether a password is easy to guess. `personal` is known data about its owner."""
     return int(_estimate(password, personal)["score"]) < MIN_PASSWORD_SCORE
 
 
 def is_weak_secret(secret: str) -> bool:
-    """Return whether a secret is easier to guess than a random one of eight octets."""
+    """Return whether a secret is easier to guess than eight random bytes."""
     return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_GUESSES_LOG10
 
 
 def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
-    if not text:  # which zxcvbn cannot estimate
+    if not text:  # zxcvbn cannot estimate an empty string
         return {"score": 0, "guesses_log10": 0}
-    # Imported here because only few processes ever need it, and it loads its dictionaries.
+    # Imported here because it loads its dictionaries and few processes need it.
     from zxcvbn import zxcvbn  # noqa: PLC0415
 
     words = [word for known in personal for word in (known, *_split_words(known))]

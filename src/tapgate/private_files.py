@@ -1,4 +1,4 @@
-"""Files for the eyes of their folder's owner only: there are passwords and keys in them."""
+"""Files that only their owner can read, because they contain passwords and keys."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """In the place of what was there."""
+    """Write lines to a private file, replacing an existing one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -15,7 +15,7 @@ def write(path: Path, lines: Iterable[str]) -> None:
 
 
 def read(path: Path) -> list[str]:
-    """Nothing where there is no such file, or it is not for these eyes."""
+    """Return the lines of a file, or none if it does not exist or is not readable."""
     try:
         return path.read_text().splitlines()
     except OSError:

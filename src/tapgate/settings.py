@@ -1,4 +1,4 @@
-"""What an operator decides: the environment variables, their defaults and their rules."""
+"""Operator settings: environment variables, their defaults, and their validation."""
 
 import json
 import re
@@ -27,14 +27,14 @@ RECEIVED_RECEIPTS = "received"
 ALL_RECEIPTS = "all"
 RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
 
-#: Where the messenger is looked for when nothing is said.
+#: Default URL of the messenger.
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
 _VARIABLE_PREFIX = "TAPGATE_"
 _MIN_SECRET_LENGTH = 32
 _MIN_PASSWORD_LENGTH = 12
 _MAX_PASSWORD_LENGTH = 255
-#: No more than what one can also log in with.
+#: Accepts only addresses that can be used to log in.
 _EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
 _EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
 _TRUE_VALUES = frozenset({"1", "on", "true", "yes"})
@@ -43,7 +43,7 @@ _WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class SettingsError(Exception):
-    """What is wrong with a setting, in one line that names it and does not repeat its value."""
+    """A setting is invalid. The message is one line that names it and does not quote its value."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,21 +92,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def requires_secrets(self) -> bool:
-        """Whether secrets must be given and strong. Elsewhere missing ones are generated."""
+        """Whether secrets must be set and strong. Other environments generate missing ones."""
         return _requires_secrets(self.environment)
 
     @property
     def has_simulators(self) -> bool:
-        """A terminal and a phone to play with: nothing for where people's money is."""
+        """Whether the terminal and phone simulators are available; never with real money."""
         return self.environment in (DEVELOPMENT, TESTING)
 
     @property
     def local_url(self) -> str:
-        """The gateway's address as this machine sees it."""
+        """URL of the gateway from this machine."""
         return _local_url(self.host, self.port)
 
     def __repr__(self) -> str:
-        """Short, because most of the rest is secret."""
+        """Omit most settings, because many are secret."""
         return f"Settings(environment={self.environment!r}, port={self.port})"
 
 
@@ -170,7 +170,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
 
 class _EnvironmentReader:
-    """Reads and checks one variable at a time. A variable that is empty is as if not set."""
+    """Reader that validates one variable at a time. An empty variable counts as not set."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -208,8 +208,8 @@ class _EnvironmentReader:
             return None
         try:
             parts = urlsplit(text)
-            for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL may have several
-                _ = urlsplit(f"//{host}").port  # looked at because only then it is checked
+            for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL allows several
+                _ = urlsplit(f"//{host}").port  # accessing the port validates it
         except ValueError:
             raise self.build_error(name, "is not a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
@@ -249,7 +249,7 @@ class _EnvironmentReader:
         if _requires_secrets(environment):
             return self._require_text(name, environment)
         default = "dev-verify-token" if environment == DEVELOPMENT else ""
-        # Set to nothing is a decision of its own here: it never matches.
+        # An explicitly empty token is valid here: it never matches.
         return self._environ.get(_VARIABLE_PREFIX + name, default)
 
     def get_first_admin(self, environment: str) -> tuple[str | None, str | None]:
@@ -318,7 +318,7 @@ class _EnvironmentReader:
         return dict(given)
 
     def require_strong_secrets(self, kept: Secrets, verify_token: str) -> None:
-        """Refuse secrets that are guessable, published or used twice."""
+        """Reject secrets that are guessable, published, or used twice."""
         chosen = {"JWT_SECRET": kept.jwt_secret, "SECRET_KEY": kept.secret_key}
         for service, secret in kept.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret

@@ -1,8 +1,8 @@
-"""Starts everything in order, keeps it running, and stops it in the opposite order.
+"""Supervisor that starts all processes in order, restarts them, and stops them in reverse order.
 
-First the ports are taken, then PostgreSQL is started (unless there is one by URL) and migrated,
-then the processes of the services are started. What ends is started again. If the supervisor
-itself is killed, its children notice and end; PostgreSQL is stopped by the next start.
+It binds the ports first, then starts PostgreSQL (unless a URL is set) and migrates the database,
+then starts the service processes. Processes that exit are restarted. If the supervisor itself is
+killed, its children detect that and exit, and the next start stops PostgreSQL.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ _LISTEN_BACKLOG = 2048
 _BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
 _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
-if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
     _STOP_SIGNALS.append(signal.SIGHUP)
 
 _FIRST_ADMIN_VARIABLES = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWORD"})
 
-#: What is done before the services start; has lines for the operator on the way.
+#: Runs before the services start, and yields lines for the operator.
 PrepareHook = Callable[[Settings, str], AsyncIterator[str]]
-#: What the operator may want to know once they have started.
+#: Returns lines for the operator once all services have started.
 StartupHints = Callable[[], Sequence[str]]
 
 
@@ -41,7 +41,7 @@ class Service(NamedTuple):
     host: str
     port: int
     processes: int
-    #: Secrets of the environment that are for others.
+    #: Environment variables with secrets that this service must not receive.
     withheld_variables: frozenset[str] = frozenset()
 
 
@@ -52,7 +52,7 @@ def run(
     prepare: PrepareHook,
     hints: StartupHints = tuple,
 ) -> None:
-    """Until told to stop. Raises what an operator must put right before it can start."""
+    """Run until stopped. Raise an error if the operator must fix something before startup."""
     interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(_bind_with_retries(service)) for service in services]
@@ -80,16 +80,20 @@ def run(
 
 
 def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
-    """What a process was never told it cannot give away. The first admin is made by `prepare`."""
+    """Return the environment of a service, without secrets that it does not need.
+
+    A process cannot leak a secret that it never received. The first admin's credentials are
+    withheld from all services, because `prepare` creates the admin.
+    """
     withheld = service.withheld_variables | _FIRST_ADMIN_VARIABLES
     return {name: value for name, value in environ.items() if name not in withheld}
 
 
 @contextlib.contextmanager
 def provide_database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
-    """For a command that needs the database for a moment, whether Tapgate runs or not.
+    """Provide the database to a short-lived command, whether or not Tapgate is running.
 
-    Alone: refused while another process runs the embedded one.
+    With `alone`, fail if another process is running the embedded PostgreSQL.
     """
     if settings.database_url is not None:
         yield settings.database_url
@@ -118,7 +122,7 @@ def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | No
         yield postgres
     finally:
         for number in _STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # it is stopping already
+            signal.signal(number, signal.SIG_IGN)  # already stopping
         postgres.stop()
 
 
@@ -152,13 +156,13 @@ async def _supervise_postgres(postgres: EmbeddedPostgres) -> None:
 
 
 def interrupt_on_signals() -> None:
-    """Whatever asks this process to end is a Ctrl-C to it."""
+    """Handle all stop signals like Ctrl-C."""
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
 
 
 def cancel_on_signals() -> None:
-    """Cancel the current task, so that everything it has begun is ended on the way out."""
+    """Cancel the current task on a stop signal, so that everything it started is cleaned up."""
     task = asyncio.current_task()
     if task is not None:
         for number in _STOP_SIGNALS:
@@ -166,13 +170,13 @@ def cancel_on_signals() -> None:
 
 
 def _bind_with_retries(service: Service) -> socket.socket:
-    """The service's port, taken but not yet open."""
+    """Bind the service's port without listening on it yet."""
     deadline = time.monotonic() + _BIND_TIMEOUT_SECONDS
     while True:
         try:
             return _bind(service.host, service.port)
         except OSError as error:
-            # The children of a killed supervisor give the port up a moment later.
+            # The children of a killed supervisor release the port a moment later.
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise _build_listen_error(service, error) from error
         time.sleep(0.05)

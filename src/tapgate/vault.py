@@ -1,7 +1,7 @@
-"""What the installation's secret key protects: sealed secrets and keyed hashes.
+"""Vault for sealed secrets and keyed hashes, protected by the installation's secret key.
 
-The secret key itself is never used; each purpose has a key derived from it, so that what is made
-for one purpose is worth nothing for another.
+The secret key itself is never used directly. Each purpose has a key derived from it, so a value
+created for one purpose is useless for another.
 """
 
 import os
@@ -17,7 +17,7 @@ _NONCE_BYTES = 12
 
 
 class VaultError(Exception):
-    """What was stored cannot be used: another secret key, another context, or it was changed."""
+    """A stored value cannot be used: wrong secret key, wrong context, or it was altered."""
 
 
 class Vault:
@@ -26,11 +26,11 @@ class Vault:
         self._hashers: dict[str, HMAC] = {}
         self._cipher = AESGCM(self._derive("seal"))
         self._sealed_under = self._derive("key id")[:_KEY_ID_BYTES]
-        #: Names the secret key without telling anything about it; stored beside what it made.
+        #: Identifies the secret key without revealing it; stored with the values it protects.
         self.key_id = self._sealed_under.hex()
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Encrypt. The context says what it belongs to: opened as anything else it is refused."""
+        """Encrypt a value. It can be opened only with the same context."""
         nonce = os.urandom(_NONCE_BYTES)
         return self._sealed_under + nonce + self._cipher.encrypt(nonce, plain, context)
 
@@ -39,26 +39,29 @@ class Vault:
         self.require_key(key_id.hex())
         try:
             return self._cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], context)
-        except (InvalidTag, ValueError):  # ValueError: cut off within the nonce
+        except (InvalidTag, ValueError):  # ValueError: truncated within the nonce
             raise VaultError("sealed for another context, or changed since") from None
 
     def keyed_hash(self, purpose: str, data: bytes) -> bytes:
-        """HMAC-SHA-256 of data, as strong as the secret key however easily data is guessed."""
+        """Return the HMAC-SHA-256 of data: as strong as the key, even if data is guessable."""
         hasher = self._hasher(purpose).copy()
         hasher.update(data)
         return hasher.finalize()
 
     def derive_key(self, purpose: str, salt: bytes) -> bytes:
-        """Return a key of 32 bytes for one purpose; a random salt makes it one for a single use."""
+        """Derive a 32-byte key for one purpose; a random salt makes it unique to one use."""
         return self._derive(f"derived {purpose}", salt)
 
     def require_key(self, key_id: str) -> None:
-        """Fail loudly rather than call everything wrong that another secret key made."""
+        """Raise an error if a value was created with another secret key.
+
+        Without this check, every such value would merely appear to be wrong.
+        """
         if key_id != self.key_id:
             raise VaultError(f"made with secret key {key_id}, this is {self.key_id}")
 
     def _hasher(self, purpose: str) -> HMAC:
-        """Prepared once for each purpose: every payment's PIN is hashed with one."""
+        """Return the prepared HMAC of a purpose, cached because every payment hashes a PIN."""
         hasher = self._hashers.get(purpose)
         if hasher is None:
             hasher = self._hashers[purpose] = HMAC(self._derive(f"hash {purpose}"), SHA256())

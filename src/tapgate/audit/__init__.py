@@ -1,1 +1,1 @@
-"""The audit log: what happened and who did it, in a chain that shows a change."""
+"""Audit log: a tamper-evident hash chain of events and their actors."""

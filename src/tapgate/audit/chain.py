@@ -1,16 +1,17 @@
-"""The hash chain over the audit entries, sealed behind the writers so that none of them queues.
+"""Hash chain over the audit entries, sealed in the background so that writers never wait.
 
-Each entry's hash covers the hash before it and the entry itself, in order of `sequence`. A number
-is taken long before its writer commits, so numbers become visible out of order, and an entry that
-turned up below the sealed head could never be linked. The sealer therefore takes a mark: first S,
-the last number given out, then X, an xid of its own. It seals up to S once no transaction older
-than X runs.
+Each entry's hash covers the previous hash and the entry itself, in order of `sequence`. A writer
+takes its sequence number long before it commits, so numbers become visible out of order. An entry
+that became visible below the sealed head could never be linked. The sealer therefore takes a
+high-water mark: first S, the last sequence number assigned, then X, an xid of its own. It seals up
+to S once no transaction older than X is running.
 
-Why that is right: whoever has a number n <= S took it before S was read; a writer has its xid
-before its number (the order of the table's columns), and xids only grow, so that writer's xid is
-less than X. When a snapshot's xmin has reached X, every such writer has committed or never will,
-so in any later snapshot each n <= S is either there or never will be. (The xmax of a snapshot
-would not do for X: it is one past the last *completed* xid, and running ones may lie above it.)
+Why this is correct: a writer with a number n <= S took it before S was read. A writer has its xid
+before its number (because of the order of the table's columns), and xids only grow, so that
+writer's xid is less than X. Once a snapshot's xmin has reached X, every such writer has committed
+or never will. In any later snapshot, each n <= S is therefore either visible or never will be. (The
+xmax of a snapshot cannot serve as X: it is one past the last *completed* xid, and running
+transactions may have xids above it.)
 """
 
 import hashlib
@@ -26,28 +27,28 @@ from tapgate.service.background import run_periodically
 from tapgate.service.thread_pool import BoundedThreadPool
 from tapgate.store.database import Database
 
-#: What the first entry of all follows.
+#: Previous hash of the first entry.
 GENESIS = bytes(32)
-#: How often a process looks for entries to seal.
+#: Interval at which each process checks for entries to seal.
 SEAL_INTERVAL_SECONDS = 1.0
-#: Few enough that hashing them does not hold up the requests of the process.
+#: Small enough that hashing a batch does not delay the requests of the process.
 _BATCH_SIZE = 500
 _FETCH_SIZE = 200
-#: A checkpoint stays this many entries behind the end, so that recent ones are always verified.
+#: A checkpoint stays this many entries behind the end, so recent entries are always verified.
 CHECKPOINT_LAG = 10_000
 _CHECKPOINT_INTERVAL = 1_000
 _hash_pool = BoundedThreadPool("audit verifications", at_once=1, most=8)
 
 
 class Link(NamedTuple):
-    """One end of the chain: the number and the hash of the last sealed entry."""
+    """End of the chain: the sequence number and hash of the last sealed entry."""
 
     sequence: int
     hash: bytes
 
 
 class Checkpoint(NamedTuple):
-    """The chain was whole up to `link`, with that many sealed entries."""
+    """Verified prefix of the chain: it was intact up to `link`, with this many sealed entries."""
 
     link: Link
     entries: int
@@ -57,17 +58,17 @@ INITIAL_CHECKPOINT = Checkpoint(Link(0, GENESIS), 0)
 
 
 class _HighWaterMark(NamedTuple):
-    """Numbers up to `sequence` are final once every transaction older than `xid` is over."""
+    """Numbers up to `sequence` are final once all transactions older than `xid` have ended."""
 
     sequence: int
     xid: int
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the log is what was written, and the first place where it is not.
+    """Result of verifying the audit log, with the first mismatch if there is one.
 
-    `first_broken` is the id of the first entry that does not fit, or the sequence number of the
-    sealed end when that is gone.
+    `first_broken` is the id of the first entry that does not match. If the sealed end itself is
+    missing, it is the sequence number of that end.
     """
 
     valid: bool
@@ -77,18 +78,18 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sealer:
-    """Seals in the background. Any number may run, in any process: one of them at a time does."""
+    """Background sealer. Any number may run in any process; one is active at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._high_water_mark: _HighWaterMark | None = None
 
     async def run(self) -> NoReturn:
-        """Seals until it is cancelled, also over a database that goes away and comes back."""
+        """Seal until canceled, tolerating database outages."""
         await run_periodically(self.seal_pending, every=SEAL_INTERVAL_SECONDS, name="audit.sealer")
 
     async def seal_pending(self) -> int:
-        """Seals what can be sealed now; answers how many entries that was."""
+        """Seal the entries that are final and return their number."""
         if self._high_water_mark is None:
             self._high_water_mark = await self._take_high_water_mark()
         total = 0
@@ -102,7 +103,10 @@ class Sealer:
         return total
 
     async def _take_high_water_mark(self) -> _HighWaterMark | None:
-        """A new mark; None when nothing waits. Three statements, in this order, not one."""
+        """Return a new mark, or None if no entry is unsealed.
+
+        The three statements must run separately and in this order.
+        """
         waiting = await self._database.fetchval(
             """SELECT EXISTS (
                    SELECT FROM audit_entries
@@ -117,15 +121,16 @@ class Sealer:
         return _HighWaterMark(sequence, xid)
 
     async def _seal_batch(self, mark: _HighWaterMark) -> int | None:
-        """Links the next entries up to the mark; None when they are not final or another is at it.
+        """Link the next entries up to the mark.
 
-        The lock on the head is what makes it one sealer at a time.
+        Return None if they are not final or another sealer is active. The lock on the head ensures
+        that only one sealer is active at a time.
         """
         async with self._database.transaction() as tx:
             head = await tx.fetchrow("SELECT sequence, hash FROM audit_head FOR UPDATE SKIP LOCKED")
             if head is None or not await _is_final(tx, mark):
                 return None
-            # A plan kept from when the table was small would scan it once it is not.
+            # A cached plan from when the table was small would scan the table after it has grown.
             await tx.execute("SET LOCAL plan_cache_mode = force_custom_plan")
             rows = await tx.fetch(
                 f"""SELECT {entry.COLUMNS} FROM audit_entries
@@ -140,7 +145,7 @@ class Sealer:
 
 
 async def verify(database: Database) -> Verification:
-    """Recompute the whole chain."""
+    """Verify the whole chain."""
     async with database.dedicated_connection() as connection:
         result, _ = await verify_from_checkpoint(connection, INITIAL_CHECKPOINT, INITIAL_CHECKPOINT)
     return result
@@ -149,9 +154,9 @@ async def verify(database: Database) -> Verification:
 async def verify_from_checkpoint(
     connection: asyncpg.Connection, start: Checkpoint, known: Checkpoint
 ) -> tuple[Verification, Checkpoint]:
-    """Recompute the chain from a checkpoint on, in one snapshot; also return the next checkpoint.
+    """Verify the chain from a checkpoint in one snapshot; also return the next checkpoint.
 
-    The chain must also go through `known`. Holds a few hundred entries at a time and hashes them
+    The chain must also pass through `known`. Entries are loaded a few hundred at a time and hashed
     off the event loop.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -167,7 +172,7 @@ async def verify_from_checkpoint(
 
 
 class _ChainVerifier:
-    """Follows the chain from a checkpoint to the head."""
+    """Verifier that follows the chain from a checkpoint to the head."""
 
     def __init__(self, start: Checkpoint, known: Link, head: Link) -> None:
         self._last_link = start.link
@@ -175,7 +180,7 @@ class _ChainVerifier:
         self._checkpoints = deque([start])
         self._unsealed_count = 0
         self._head = head
-        #: What the chain has still to go through.
+        #: The link that the chain has yet to pass through.
         self._known = known if known.sequence > start.link.sequence else None
         self._first_broken: str | None = None
 
@@ -201,7 +206,7 @@ class _ChainVerifier:
             self._checkpoints.popleft()
 
     def get_checkpoint(self) -> Checkpoint:
-        """The last mark that is far enough behind the end."""
+        """Return the last checkpoint that is far enough behind the end."""
         return self._checkpoints[0]
 
     def build_result(self) -> Verification:
@@ -223,7 +228,7 @@ class _ChainVerifier:
 
 
 def _is_linked(row: Mapping[str, Any], end: Link, head: Link) -> bool:
-    """A sealed entry continues the chain up to the head; an unsealed one lies behind the head."""
+    """Return whether a sealed entry continues the chain, or an unsealed one is past the head."""
     if row["hash"] is None:
         return bool(row["sequence"] > head.sequence)
     return bool(
@@ -238,7 +243,10 @@ def _compute_hash(previous_hash: bytes, row: Mapping[str, Any]) -> bytes:
 
 
 async def _is_final(tx: asyncpg.Connection, mark: _HighWaterMark) -> bool:
-    """Asked before the entries are read: their snapshot must not be older than this one."""
+    """Return whether the mark is final.
+
+    Call this before reading the entries: their snapshot must not be older than this one.
+    """
     return bool(
         await tx.fetchval(
             "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= $1::bigint", mark.xid

@@ -1,15 +1,18 @@
-"""What differs between two states of a record, as the audit log keeps it."""
+"""Differences between two states of a record, as stored in the audit log."""
 
 import msgspec
 
 from tapgate.audit.trail import Changes
 
-#: Always differs, and says nothing that the entry's own time does not.
+#: Always differs and adds nothing to the timestamp of the entry.
 _IGNORED_FIELDS = frozenset({"updated_at"})
 
 
 def diff_records(before: msgspec.Struct, after: msgspec.Struct) -> Changes:
-    """Both are records as clients see them, so that the log speaks the clients' language."""
+    """Return the fields that differ.
+
+    Both arguments are public records, so the log uses the field names and formats of the API.
+    """
     return {
         field: (old, new)
         for field in before.__struct_fields__

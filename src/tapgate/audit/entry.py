@@ -1,4 +1,4 @@
-"""An audit entry: as clients see it, and as the bytes that the chain is made of."""
+"""Audit entries as public records, and in the canonical form that the chain hashes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,17 +8,17 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.edge.fields import Choice
 
-#: Stands for what is not told.
+#: Placeholder for values that are not disclosed.
 MASK = "***"
 
-#: The columns of `audit_entries` that `shown` and `canonical` read.
+#: The columns of `audit_entries` that `to_record` and `encode_canonical` read.
 COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id, result, reason,
     changes, ip, request_id, previous_hash, hash"""
 AuditResult = Annotated[str, Choice("success", "failure", "denied", name="AuditResult")]
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened, who did it, and its place in the chain (null until it is sealed)."""
+    """An audited event, its actor, and its position in the chain (null until sealed)."""
 
     id: str
     sequence: int
@@ -37,7 +37,11 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
-    """Masked for whom what it is about is closed: that something was done, but not what."""
+    """Return the public record of an entry.
+
+    A masked record shows which fields changed but hides their values and the reason. It is for
+    callers that may not see the subject of the entry.
+    """
     facts = _build_fields(row)
     if masked:
         facts["changes"] = {field: [MASK, MASK] for field in facts["changes"]}
@@ -48,9 +52,10 @@ def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
 
 
 def encode_canonical(row: Mapping[str, Any]) -> bytes:
-    """The entry as clients see it, without the two hashes: compact JSON, keys sorted.
+    """Return the canonical form: the public record without its hashes, as compact sorted JSON.
 
-    Who has read the log over HTTP can recompute the chain from it, but for masked entries.
+    A client that has read the log over HTTP can recompute the chain from it, except for masked
+    entries.
     """
     return _encoder.encode(_build_fields(row))
 

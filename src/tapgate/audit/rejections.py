@@ -1,16 +1,18 @@
-"""Audit entries of refused requests, bounded regardless of how many are refused.
+"""Audit entries for rejected requests, bounded regardless of the number of rejections.
 
-The log is append-only, so a caller that is refused a hundred times a second must not add an entry
-each time. Per hour, a source (the authenticated actor, else the address) gets entries of its own
-for its first refusals, written before the response is sent. Further ones are counted by kind, in
-memory and every second in the database, and become one entry per kind with `occurrences` when the
-hour is over. Kinds are bounded too: beyond that, counts lose the resource, then the source.
+The log is append-only, so a caller that is rejected a hundred times per second must not add an
+entry each time. Per hour, the first rejections of a source (the authenticated actor, or else the
+address) get individual entries, written before the response is sent.
 
-The totals are for anonymous callers only, who can come from any number of addresses. Authenticated
-callers are as many as there are credentials, so only the bounds per source apply to them, and their
-entries and counts always name the actor.
+Further rejections are counted by kind, in memory and every second in the database. When the hour is
+over, they become one entry per kind with `occurrences`. The number of kinds is bounded too: beyond
+the limit, counts drop the resource, then the source.
 
-A process that is killed loses the counts of its last second, never a first refusal.
+The total limits apply only to anonymous callers, which can come from any number of addresses. The
+number of authenticated callers is limited by their credentials, so only the limits per source apply
+to them, and their entries and counts always name the actor.
+
+A process that is killed loses the counts of its last second, but never an individual entry.
 """
 
 import asyncio
@@ -49,7 +51,7 @@ _AGGREGATED_REASON = "Counted over many: the log's limit for refusals was reache
 
 
 class _RejectionKind(msgspec.Struct, frozen=True):
-    """What refusals that are counted together have in common."""
+    """Common properties of rejections that are counted together."""
 
     refusal: RejectedRequest
     source: str
@@ -86,12 +88,12 @@ _PendingCounts = dict[tuple[datetime, bytes], _RejectionCount]
 
 
 class RejectionLog:
-    """Records refusals for one process; any number of processes keep the bounds together."""
+    """Rejection log of one process. The limits hold across all processes."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._window: datetime | None = None
-        #: Sources, or all anonymous ones, whose entries of this window are used up.
+        #: Sources, or `all` for the anonymous ones, whose entries for this window are used up.
         self._exhausted_budgets: set[str] = set()
         self._pending: _PendingCounts = {}
         self._flush_lock = asyncio.Lock()
@@ -111,7 +113,7 @@ class RejectionLog:
         self._count_rejection(kind, window, now)
 
     async def run(self) -> NoReturn:
-        """Store counts and close windows until cancelled."""
+        """Store counts and close windows until canceled."""
         await run_periodically(
             self.flush_and_close, every=FLUSH_INTERVAL_SECONDS, name="audit.rejections"
         )
@@ -133,14 +135,14 @@ class RejectionLog:
                     self._merge_count(count)
 
     async def stop(self) -> None:
-        """Store the last counts, unless the database is away."""
+        """Store the last counts, unless the database is unavailable."""
         with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
             await self.flush()
 
     async def _write_entry(
         self, window: datetime, kind: _RejectionKind, origin: Origin
     ) -> str | None:
-        """Add an entry, or return whose entries are used up."""
+        """Add an entry, or return the name of the budget that is exhausted."""
         services = self._services
         async with services.database.transaction() as tx:
             for name, limit in _list_budgets(kind):
@@ -168,7 +170,7 @@ class RejectionLog:
         self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
     ) -> None:
         async with self._services.database.transaction() as tx:
-            # One process at a time: they may want the same rows in different orders.
+            # Serialize processes, which may lock the same rows in different orders.
             await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
             for key in keys:
                 await _store_count(tx, pending[key])
@@ -176,7 +178,7 @@ class RejectionLog:
             del pending[key]
 
     async def _close_windows(self, before: datetime) -> bool:
-        """Turn counts of closed windows into entries; return whether there may be more."""
+        """Convert the counts of closed windows to entries; return whether there may be more."""
         services = self._services
         async with services.database.transaction() as tx:
             rows = await tx.fetch(
@@ -204,7 +206,7 @@ class RejectionLog:
 
 
 def _list_budgets(kind: _RejectionKind) -> list[tuple[str, int]]:
-    """Return what an entry is charged to, and the limit of each."""
+    """Return the budgets that an entry is charged to, with their limits."""
     own = [(kind.source, MAX_ENTRIES_PER_SOURCE)]
     return [*own, (_ALL_SOURCES, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else own
 
@@ -231,7 +233,7 @@ async def _store_count(tx: asyncpg.Connection, count: _RejectionCount) -> None:
 
 
 def _iter_fallback_kinds(kind: _RejectionKind) -> Iterator[_RejectionKind]:
-    """The kind, and what it is counted as when there are too many kinds."""
+    """Yield the kind, then the broader kinds it is counted as when there are too many."""
     yield kind
     yield kind.without_resource
     if kind.is_anonymous:
@@ -271,7 +273,7 @@ async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _Rejecti
 async def _reserve_budget(
     tx: asyncpg.Connection, window: datetime, source: str, limit: int
 ) -> bool:
-    """Use up one of the source's window; False when none is left. Exact over all processes."""
+    """Use one unit of a budget; return False if none is left. Exact across all processes."""
     return bool(
         await tx.fetchval(
             """INSERT INTO audit_budgets AS kept (window_start, source, used) VALUES ($1, $2, 1)
@@ -285,7 +287,7 @@ async def _reserve_budget(
 
 
 def _get_kind(origin: Origin, refusal: RejectedRequest) -> _RejectionKind:
-    """Group anonymous callers by address, authenticated ones by actor."""
+    """Group anonymous callers by address and authenticated ones by actor."""
     if origin.actor == _ANONYMOUS:
         address = get_address_key(origin.ip or "")
         return _RejectionKind(refusal, f"ip:{address}", _ANONYMOUS, address)

@@ -1,4 +1,4 @@
-"""Writes what happened, in the database transaction of what happened."""
+"""Audit entries written in the database transaction of the change they describe."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -12,11 +12,12 @@ from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError
 
 Result = Literal["success", "failure", "denied"]
-#: field -> (what it was, what it is now)
+#: Field to (old value, new value).
 Changes = Mapping[str, tuple[Any, Any]]
 
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
-#: What a field is that only speaks about a secret: `key_id`, `pin_locked_until`, `no_pin_limit`.
+#: Suffixes of fields that describe a secret without containing it: `key_id`, `pin_locked_until`,
+#: `no_pin_limit`.
 _NON_SECRET_SUFFIXES = frozenset({"id", "at", "until", "limit", "prefix"})
 
 
@@ -32,10 +33,10 @@ async def record(
     reason: str | None = None,
     changes: Changes | None = None,
 ) -> None:
-    """Adds an entry: it is there if and only if what else `tx` does is.
+    """Add an entry that commits or rolls back together with `tx`.
 
-    `event` is `resource.action`, `resource_id` what clients know the resource by. Secrets have no
-    business here; should one be passed under a name that says so, it is masked.
+    `event` is `resource.action`, and `resource_id` is the public id of the resource. Callers must
+    not pass secrets. As a safeguard, a value whose field name indicates a secret is masked.
     """
     shown = {
         field: [_mask(field, old), _mask(field, new)]
@@ -60,7 +61,7 @@ async def record(
 
 
 class AuditTrail:
-    """The entries about one kind of resource, of what callers do with it."""
+    """Writer of audit entries about one type of resource."""
 
     def __init__(self, resource_type: str) -> None:
         self._resource_type = resource_type
@@ -76,7 +77,7 @@ class AuditTrail:
         reason: str | None = None,
         changes: Changes | None = None,
     ) -> None:
-        """`resource_id` is None for what is done to many at once."""
+        """Record an action. `resource_id` is None if the action affects many resources."""
         await record(
             tx,
             call.services,
@@ -91,7 +92,7 @@ class AuditTrail:
 
 
 async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:
-    """Record a 403 FORBIDDEN."""
+    """Record a 403 FORBIDDEN response."""
     await services.rejection_log.record(
         origin,
         RejectedRequest(
@@ -105,7 +106,7 @@ async def record_denial(services: Services, origin: Origin, endpoint: str, error
 
 
 def _mask(name: str, value: Any) -> Any:
-    """The value without anything that its name, or a name inside it, calls a secret."""
+    """Mask a value, or its nested values, if the field name indicates a secret."""
     if value is None:
         return None
     if _is_secret(name):

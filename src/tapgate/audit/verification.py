@@ -1,12 +1,13 @@
-"""Verification of the audit log on request: one at a time, from the last checkpoint on.
+"""Verification of the audit log on request: one at a time, from the last checkpoint.
 
-A checkpoint says that the chain was whole up to an entry, and has a MAC with a key that is not in
-the database: rewritten together with old entries it is found out, and everything is verified from
-the start. An old genuine checkpoint can be put back; what it covers was verified all the same.
+A checkpoint states that the chain was intact up to an entry. It carries a MAC whose key is not in
+the database. A checkpoint forged together with old entries is therefore detected, and everything is
+verified from the start. An older genuine checkpoint can be put back, but the entries it covers have
+been verified nevertheless.
 
-The newest entries are always verified. Entries before the checkpoint that are changed without it
-are found by a full verification. That one also compares the chain with the checkpoint: a history
-that was replaced, with all its hashes recomputed, does not fit.
+The newest entries are always verified. Changes to entries before the checkpoint are found by a full
+verification. A full verification also compares the chain with the checkpoint, which detects a
+history that was replaced with all its hashes recomputed.
 """
 
 import asyncio
@@ -31,9 +32,9 @@ from tapgate.vault import Vault
 
 _log = structlog.get_logger()
 
-#: Callers that wait for one verification in a process.
+#: Maximum callers waiting for a verification per process.
 MAX_WAITING_CALLERS: Final = 16
-#: For the verification of another process: those from a checkpoint take less.
+#: How long to wait for another process. A verification from a checkpoint takes less.
 _WAIT_TIMEOUT_SECONDS: Final = 3.0
 _LOCK_KEY: Final = 0x7467_6175  # "tgau"
 _job: Final = ExclusiveJob(_LOCK_KEY)
@@ -50,7 +51,7 @@ class Verifier:
         self._waiting_callers = 0
 
     async def verify(self, *, full: bool) -> Verification:
-        """Verify, or join a verification of this process that covers as much."""
+        """Verify the log, or join a running verification of this process that covers as much."""
         if self._waiting_callers >= MAX_WAITING_CALLERS:
             raise _build_busy_error()
         run = self._runs.get(True) or self._runs.get(full)
@@ -60,7 +61,7 @@ class Verifier:
             run.add_done_callback(lambda _: self._runs.pop(full))
         self._waiting_callers += 1
         try:
-            # Not cancelled with one caller: others may have joined.
+            # Do not cancel the run with one caller, because others may have joined it.
             return await asyncio.shield(run)
         finally:
             self._waiting_callers -= 1

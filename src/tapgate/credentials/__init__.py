@@ -1,1 +1,1 @@
-"""Who is calling: keys, tokens, signatures, PINs, and the vault that protects them."""
+"""Authentication: API keys, access tokens, signatures, passwords, PINs, and one-time codes."""

@@ -1,7 +1,7 @@
-"""Access tokens of admins: JWTs, HS256 and nothing else.
+"""Access tokens of admins: JWTs signed with HS256 only.
 
-The claims are the five of the interface; which session a token belongs to is in its header, which
-is signed as well.
+The payload holds the five claims documented in the API. The session id is in the token header,
+which the signature covers as well.
 """
 
 import re
@@ -19,7 +19,8 @@ ACCESS_TOKEN_LIFETIME = timedelta(days=1)
 
 _ALGORITHM = "HS256"
 _SESSION_PREFIX = "ses_"
-#: The reader of base 64 skips every other letter: a token would have many spellings.
+#: The base64 decoder skips characters outside its alphabet, so without this check one token would
+#: have many valid spellings.
 _TOKEN_PATTERN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 
 
@@ -32,7 +33,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """What a genuine token says; whether its session goes on is asked elsewhere."""
+    """Content of a validly signed token. `Sessions` checks whether its session is active."""
 
     session_id: int
     admin_id: int
@@ -42,7 +43,7 @@ class VerifiedToken(msgspec.Struct, frozen=True):
 class AccessTokens:
     def __init__(self, secret: str) -> None:
         self._secret = secret
-        # Genuine once is genuine for ever, and a dashboard sends its token with every request.
+        # A valid signature stays valid, and a dashboard sends its token with every request.
         self._verify_cached = lru_cache(maxsize=1000)(self._verify)
 
     def issue(self, *, session_id: int, admin_id: int, email: str, role: str, now: datetime) -> str:
@@ -62,7 +63,7 @@ class AccessTokens:
         )
 
     def verify(self, text: str, now: datetime) -> VerifiedToken:
-        """A genuine and unexpired token."""
+        """Return the content of a token that has a valid signature and has not expired."""
         token = self._verify_cached(text)
         if token.expires_at <= now.timestamp():
             raise ApiError(Code.UNAUTHORIZED, "The access token has expired")
@@ -80,7 +81,7 @@ class AccessTokens:
         if _TOKEN_PATTERN.fullmatch(text) is None:
             raise _build_invalid_token_error()
         try:
-            # Times are judged by our own clock, not by the library's.
+            # Expiry is checked in `verify` against the platform's clock, not the library's.
             decoded = jwt.decode_complete(
                 text,
                 self._secret,

@@ -19,7 +19,7 @@ from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
-#: What every API key begins with, and no access token does.
+#: Prefix of every API key. Access tokens never start with it.
 API_KEY_PREFIX = "svc_"
 LIVE_PREFIX, TEST_PREFIX = f"{API_KEY_PREFIX}live_", f"{API_KEY_PREFIX}test_"
 
@@ -37,7 +37,7 @@ _SELECT_KEY = """
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a key, without the key itself."""
+    """Stored record of an API key, without the key itself."""
 
     id: int
     prefix: str
@@ -88,7 +88,7 @@ class ApiKeys:
         burst: int | None = None,
         allowed_ips: list[Network] | None = None,
     ) -> tuple[ApiKey, str]:
-        """Return the record of a new key, and the key itself, which is not stored."""
+        """Create a key and return its record and the key itself, which is not stored."""
         key, prefix = self._generate_secret()
         record = ApiKey(
             id=self._new_id(),
@@ -119,7 +119,10 @@ class ApiKeys:
         return None if row is None else ApiKey(**row)
 
     async def save(self, tx: asyncpg.Connection, key: ApiKey) -> Ticket:
-        """Store the settings of a key that `tx` has locked. Settle the ticket after the commit."""
+        """Update the settings of a key that `tx` has locked.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
         await tx.execute(
             "UPDATE api_keys SET name = $2, scopes = $3, rate_limit = $4, burst = $5, "
             "allowed_ips = $6, expires_at = $7 WHERE id = $1",
@@ -136,9 +139,10 @@ class ApiKeys:
     async def rotate(
         self, tx: asyncpg.Connection, key: ApiKey, *, grace_seconds: int
     ) -> tuple[ApiKey, str, Ticket]:
-        """Give a key that `tx` has locked a new secret. Settle the ticket after the commit.
+        """Replace the secret of a key that `tx` has locked.
 
-        The secret before it is valid until the grace period ends, the one before that no longer.
+        The previous secret stays valid until the grace period ends; older secrets stop working
+        immediately. Pass the ticket to `Signals.wait_for_acks` after the commit.
         """
         secret, prefix = self._generate_secret()
         await tx.execute(
@@ -153,7 +157,10 @@ class ApiKeys:
         return msgspec.structs.replace(key, prefix=prefix), secret, ticket
 
     async def delete(self, tx: asyncpg.Connection, key_id: int) -> Ticket | None:
-        """Settle the ticket after the commit; None: there is no such key."""
+        """Delete a key; return None if it does not exist.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
         deleted = await tx.fetchval(
             "UPDATE api_keys SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL RETURNING id",
             key_id,
@@ -170,7 +177,7 @@ class ApiKeys:
         return None if row is None else ApiKey(**row)
 
     async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """List the keys that are not deleted, newest first, from below the key `before`."""
+        """List active keys, newest first, starting below the key `before`."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
             "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",
@@ -206,7 +213,7 @@ class ApiKeys:
         return _CachedKey(principal, row["valid_until"])
 
     def _generate_secret(self) -> tuple[str, str]:
-        """Return a new key and the part of it that may be shown later."""
+        """Return a new key and its prefix, which remains visible after creation."""
         key = self._prefix + secrets.token_urlsafe(_RANDOM_BYTES)
         return key, key[: len(self._prefix) + _VISIBLE_CHARACTERS]
 

@@ -1,7 +1,7 @@
-"""Who is calling: the five kinds of credential, told apart by the headers of a request.
+"""Request authentication: selects one of five kinds of credential by the request headers.
 
-Should a request carry several, HMAC headers come first, then service headers, then Authorization:
-what proves possession of a secret without sending it wins.
+If a request carries several credentials, HMAC headers take precedence, then service headers, then
+Authorization: a proof of possession is preferred to a secret sent over the network.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from tapgate.vault import Vault
 
 Headers = Mapping[bytes, bytes]
 
-#: Signed with when there is no such key, so that this takes as long as a wrong signature.
+#: Used to verify signatures of unknown keys, so timing does not reveal whether a key exists.
 _DUMMY_SECRET = bytes(32)
 _INVALID_SIGNATURE_MESSAGE = "Unknown or inactive key, or the signature is wrong"
 
@@ -43,7 +43,7 @@ class _InternalService(msgspec.Struct, frozen=True):
 
 
 class Authenticator:
-    """Keeps what it learns in the process; whatever takes a credential back says so by a signal."""
+    """Authenticates requests. Credentials are cached in the process and invalidated by signals."""
 
     def __init__(
         self,
@@ -83,10 +83,11 @@ class Authenticator:
         body: bytes,
         charge: Charge = NO_CHARGE,
     ) -> Principal | None:
-        """None without any credential; a credential that is not good is refused with its reason.
+        """Return the principal, or None if the request has no credential; raise if it is invalid.
 
-        The path is as called, still encoded and without the query; header names are lower case.
-        `charge` pays for the database lookup of a credential that this process does not know.
+        The path is as requested, still percent-encoded and without the query. Header names are
+        lowercase. `charge` pays for the database lookup of a credential that is not cached in this
+        process.
         """
         if self.has_body_signature(headers):
             return await self._authenticate_signature(method, path, headers, body, charge)
@@ -100,7 +101,7 @@ class Authenticator:
         )
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
-        """Require an address that an API key may be used from, and note the use of the key."""
+        """Require an address the API key may be used from, and record the use of the key."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
                 Code.FORBIDDEN,
@@ -112,13 +113,13 @@ class Authenticator:
 
     @staticmethod
     def has_body_signature(headers: Headers) -> bool:
-        """Whether the credential is a signature over the body."""
+        """Return whether the credential is a signature over the body."""
         return b"x-api-key-id" in headers or b"x-signature" in headers
 
     async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
-        """Refuse a signed request whose signature cannot be right, before its body is received.
+        """Reject a signed request with an unknown key or stale timestamp before reading its body.
 
-        Return the owner of the key, who is not proven to be the caller.
+        Return the key's owner. The caller is not yet authenticated as that owner.
         """
         key_id, _, _ = self._parse_signature_headers(headers)
         key = await self.hmac_keys.find(key_id, charge)
@@ -127,7 +128,7 @@ class Authenticator:
         return key.principal
 
     def _parse_signature_headers(self, headers: Headers) -> tuple[bytes, str, str]:
-        """Return the key id, the timestamp and the signature of a signed request."""
+        """Return the key id, timestamp, and signature of a signed request."""
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")

@@ -12,12 +12,14 @@ T = TypeVar("T")
 
 
 class Cache(Generic[K, V]):
-    """Every signal of its topic empties it: changes are rare, and a wrong guess at what one
-    touches would let in a credential that was revoked.
+    """Credential cache that every signal of its topic clears completely.
 
-    Unknown keys are not cached, so that guesses cannot fill it. Their lookups are charged to the
-    caller. A key that was good before is looked up without a charge: after a signal, genuine
-    callers are let in although others have used up the rate of their address.
+    Changes are rare, and evicting too few entries would let a revoked credential through.
+
+    Unknown keys are not cached, so guesses cannot fill the cache; their lookups are charged to the
+    caller. Keys that were valid at their last lookup are reloaded without a charge. After a signal,
+    legitimate callers are therefore admitted even if others have exhausted the rate limit of their
+    address.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class Cache(Generic[K, V]):
         self._load = load
         self._size = size
         self._values: dict[K, V] = {}
-        #: Good at their last lookup.
+        #: Keys that were valid at their last lookup.
         self._known_keys: dict[K, None] = {}
         self._generation = 0
         signals.subscribe(topic, lambda _: self._invalidate())
@@ -44,7 +46,7 @@ class Cache(Generic[K, V]):
                 return value
         generation = self._generation
         value = await self._load_charged(key, charge)
-        # A change while it was being read may or may not be in it: good for this once only.
+        # A concurrent change may or may not be included in the value, so do not cache it.
         if value is not None and self._signals.is_listening and generation == self._generation:
             self._store(self._values, key, value)
         return value

@@ -1,14 +1,14 @@
-"""What callers pay for expensive work before they have proven who they are."""
+"""Rate limit charges for expensive work done before the caller is authenticated."""
 
 from typing import Protocol
 
 
 class Charge(Protocol):
     async def charge(self) -> None:
-        """Pay for the work, or raise 429."""
+        """Charge for the work, or raise 429 if the caller's rate limit is exhausted."""
 
     async def refund(self) -> None:
-        """Return the payment: the caller turned out to be genuine."""
+        """Return the charge: the caller is legitimate, or the work was not done."""
 
 
 class _NoCharge:

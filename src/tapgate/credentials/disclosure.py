@@ -1,8 +1,8 @@
-"""The rule for personal data of restricted subscribers: which audience may receive it.
+"""Disclosure rules for the personal data of restricted subscribers.
 
-Responses, events, messages, files and the console all ask here. Services and POS terminals receive
-everything. An admin receives it after verifying a code sent to the subscriber's phone. API keys,
-partners and audiences without a principal never do.
+Responses, events, messages, files, and the console all apply these rules. Services and POS
+terminals receive everything. An admin receives the data after verifying a code sent to the
+subscriber's phone. API keys, partners, and audiences without a principal never receive it.
 """
 
 from collections.abc import Collection
@@ -16,13 +16,14 @@ from tapgate.credentials.principals import Principal
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
-#: None has no principal: a webhook endpoint, a partner's webhook, a message to another person.
+#: None is an audience without a principal: a webhook endpoint, a partner's webhook, or a message to
+#: another person.
 Audience: TypeAlias = Principal | None
 Reader: TypeAlias = Database | asyncpg.Connection
 
 _UNRESTRICTED_KINDS: Final = ("service", "processor")
 
-#: The accounts behind each subject of an event, an alert or an audit entry.
+#: Accounts behind each subject of an event, an alert, or an audit entry.
 _SUBJECT_ACCOUNTS: Final = """
     SELECT 'subscriber' AS kind, id, NULL AS serial, account_id FROM subscribers
     WHERE id = ANY ({subscriber}::bigint[])
@@ -48,21 +49,25 @@ _ID_PREFIXES: Final = {
 
 
 class Subject(NamedTuple):
-    """What an output is about: `subscriber`, `card`, `transaction` or `alert`, and its public id
-    (the serial of a card)."""
+    """Subject of an output: a subscriber, card, transaction, or alert.
+
+    `public_id` is the serial number if the subject is a card.
+    """
 
     kind: str
     public_id: str
 
 
 def has_full_disclosure(audience: Audience) -> bool:
-    """Return whether nobody's personal data is hidden from the audience."""
+    """Return whether the audience receives the personal data of every subscriber."""
     return audience is not None and audience.kind in _UNRESTRICTED_KINDS
 
 
 def build_hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
-    """Return the SQL condition under which personal data of `subscribers s` is hidden from an
-    audience; None when the audience receives everything."""
+    """Return the SQL condition that hides personal data of `subscribers s` from an audience.
+
+    None means the audience receives everything.
+    """
     if has_full_disclosure(audience):
         return None
     if audience is None or audience.kind != "admin":
@@ -75,7 +80,7 @@ def build_hidden_condition(conditions: Conditions, audience: Audience, now: date
 
 
 async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscriber_id: int) -> bool:
-    """Return whether personal data of a subscriber is hidden from the audience."""
+    """Return whether a subscriber's personal data is hidden from the audience."""
     conditions = Conditions()
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None:
@@ -91,7 +96,7 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
 async def find_hidden_accounts(
     reader: Reader, audience: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> set[int]:
-    """Return those of the accounts whose holders are hidden from the audience."""
+    """Return the accounts whose holders are hidden from the audience."""
     conditions = Conditions()
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not account_ids:
@@ -108,7 +113,7 @@ async def find_hidden_accounts(
 async def find_hidden_subjects(
     reader: Reader, audience: Audience, now: datetime, subjects: Collection[Subject]
 ) -> set[Subject]:
-    """Return those of the subjects that concern a subscriber hidden from the audience."""
+    """Return the subjects that concern a subscriber hidden from the audience."""
     conditions = Conditions()
     hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not subjects:

@@ -1,6 +1,7 @@
-"""The keys that processors, terminals and partners sign with.
+"""Signing keys of processors, terminals, and partners.
 
-The server must know a secret to check a signature, so it is sealed by the vault, not hashed.
+The server needs the secret to verify a signature, so the vault seals secrets instead of hashing
+them.
 """
 
 import secrets
@@ -19,7 +20,7 @@ from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
-#: Announced when a signing key, its owner or a terminal has changed.
+#: Published when a signing key, its owner, or a terminal changes.
 HMAC_KEYS_TOPIC = "hmac_keys"
 _RANDOM_BYTES = 32
 _SELECT_KEY = """
@@ -44,14 +45,14 @@ _SELECT_KEY = """
 
 
 class NewHmacKey(msgspec.Struct, frozen=True):
-    """`secret` is shown once; its UTF-8 bytes are the HMAC key."""
+    """New signing key. `secret` is shown once; its UTF-8 bytes are the HMAC key."""
 
     id: int
     secret: str
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a key, without its secret."""
+    """Stored record of a key, without its secret."""
 
     id: int
     terminal_id: int | None
@@ -61,9 +62,9 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 class HmacKey(msgspec.Struct, frozen=True):
     secret: bytes
     principal: Principal
-    #: What `X-Partner-ID` must be: the partner's, or absent.
+    #: Required value of `X-Partner-ID`: the partner's id, or None if the header must be absent.
     partner_header: bytes | None
-    #: Why a right signature is refused nevertheless.
+    #: Why a request is rejected although its signature is valid.
     rejection_code: Code | None
 
 
@@ -81,13 +82,13 @@ class HmacKeys:
         self._vault = vault
         self._clock = clock
         self._new_id = new_id
-        # By the header's bytes, so that a payment's request need not be read as a number.
+        # Keyed by the raw header bytes, so a payment request need not decode the id.
         self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
 
     async def create_for_processor(
         self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
     ) -> NewHmacKey:
-        """With a terminal: the terminal's own key."""
+        """Create a key for a processor, or for one of its terminals if `terminal_id` is set."""
         return await self._create(
             tx, processor_id=processor_id, terminal_id=terminal_id, partner_id=None
         )
@@ -96,7 +97,10 @@ class HmacKeys:
         return await self._create(tx, processor_id=None, terminal_id=None, partner_id=partner_id)
 
     async def delete(self, tx: asyncpg.Connection, key_id: int, *, owner_id: int) -> Ticket | None:
-        """Settle the ticket after the commit; None: that processor or partner has no such key."""
+        """Delete a key; return None if the processor or partner has no such key.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
         deleted = await tx.fetchval(
             "UPDATE hmac_keys SET deleted_at = $3 WHERE id = $1 AND deleted_at IS NULL "
             "AND coalesce(processor_id, partner_id) = $2 RETURNING id",
@@ -109,7 +113,7 @@ class HmacKeys:
         return await self.publish_owner_change(tx)
 
     async def publish_owner_change(self, tx: asyncpg.Connection) -> Ticket:
-        """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
+        """Invalidate cached keys after a status change of a processor, partner, or terminal."""
         return await self._signals.publish(tx, HMAC_KEYS_TOPIC, "")
 
     async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:

@@ -1,4 +1,4 @@
-"""Times of last use, collected in memory and written in batches."""
+"""Last-used timestamps, collected in memory and written in batches."""
 
 import asyncio
 import contextlib
@@ -14,16 +14,16 @@ _LAST_FLUSH_TIMEOUT = 1.0
 
 
 class LastSeen:
-    """Times of last use of the rows of one table. A request that touches a row writes nothing.
+    """Last-used timestamps for the rows of one table, buffered until the next flush.
 
-    A process that is killed loses the times of its last few seconds.
+    If the process is killed, the timestamps of the last few seconds are lost.
     """
 
     def __init__(self, database: Database, clock: Clock, table: str, column: str) -> None:
         self._database = database
         self._clock = clock
         self._table = table
-        # Rows are locked in one order, because other processes write their times as well.
+        # Lock rows in id order to avoid deadlocks with other processes that flush the same rows.
         self._update_sql = f"""
             WITH locked AS MATERIALIZED (
                 SELECT id FROM {table} WHERE id = ANY ($1::bigint[]) ORDER BY id

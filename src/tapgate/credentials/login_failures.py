@@ -1,7 +1,7 @@
-"""Failed logins: five for one e-mail from one address in a quarter of an hour, then no more.
+"""Limit on failed logins: five per e-mail and address within 15 minutes.
 
-A try is counted as a failure before its password is looked at, and taken off again when it was
-none: so tries at the same time, in any number of processes, cannot outrun the count.
+An attempt counts as a failure before its password is checked, and is released if it succeeds.
+Concurrent attempts, in any number of processes, therefore cannot exceed the limit.
 """
 
 import math
@@ -20,14 +20,14 @@ _RECENT_FAILURES = (
 
 
 class LoginSource(NamedTuple):
-    """Who tries to be whom."""
+    """E-mail and client address that a login attempt uses."""
 
-    email: str  # a keyed hash of it, since a password may have got into its field
+    email: str  # keyed hash, because a password may have been typed into the e-mail field
     address: str
 
 
 async def reserve(database: Database, source: LoginSource, now: datetime) -> None:
-    """Count one failure, or refuse the try."""
+    """Count one failure, or raise 429 if the limit is reached."""
     since = now - FAILURE_WINDOW
     await _delete_expired(database, since)
     reserved = await database.fetchval(
@@ -45,7 +45,7 @@ async def reserve(database: Database, source: LoginSource, now: datetime) -> Non
 
 
 async def release(database: Database, source: LoginSource) -> None:
-    """The try was no failure: it does not count. Those before it still do."""
+    """Remove the most recent failure, because the attempt did not fail. Earlier ones remain."""
     await database.execute(
         "UPDATE login_failures SET failed_at = trim_array(failed_at, 1) "
         "WHERE email = $1 AND address = $2 AND failed_at <> '{}'",
@@ -62,7 +62,7 @@ async def _build_rate_limit_error(
         *source,
         now - FAILURE_WINDOW,
     )
-    # None: given back in between.
+    # None: the failures were released concurrently.
     seconds = 1 if oldest is None else math.ceil((oldest + FAILURE_WINDOW - now).total_seconds())
     return ApiError(
         Code.RATE_LIMITED, "Too many failed logins", headers={"Retry-After": str(seconds)}
@@ -70,7 +70,7 @@ async def _build_rate_limit_error(
 
 
 async def _delete_expired(database: Database, since: datetime) -> None:
-    """A few at every try, so that the table holds little more than what still counts."""
+    """Delete a few expired rows at every attempt, which keeps the table small."""
     await database.execute(
         """DELETE FROM login_failures WHERE (email, address) IN (
                SELECT email, address FROM login_failures

@@ -1,4 +1,4 @@
-"""Logging in: is this the admin's password?"""
+"""Password authentication of admins."""
 
 import asyncio
 from weakref import WeakValueDictionary
@@ -27,13 +27,14 @@ class Logins:
     async def authenticate(
         self, email: str, password: str, address: str, charge: Charge = NO_CHARGE
     ) -> int:
-        """Return the id of the active admin with that password; else 401, or 429 after too many.
+        """Return the id of the active admin with this password; raise 401, or 429 over the limit.
 
-        `charge` pays for a failure; an attempt that is refused unchecked, or succeeds, is free.
+        `charge` pays for a wrong password. It is refunded if the login succeeds or if the attempt
+        is rejected before the password is checked.
         """
         source = LoginSource(self._hash_email(email), get_address_key(address))
-        # One after the other: right passwords at the same time must not refuse each other by
-        # what they have reserved.
+        # Serialize attempts from one source: each one reserves a failure, so concurrent logins with
+        # the right password could otherwise exhaust the limit.
         async with self._source_locks.setdefault(source, asyncio.Lock()):
             await charge.charge()
             try:
@@ -47,7 +48,7 @@ class Logins:
             return admin_id
 
     async def _check_and_count(self, source: LoginSource, email: str, password: str) -> int | None:
-        """Check the password; a wrong one stays counted against the source."""
+        """Check the password; a wrong one remains counted against the source."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
             admin_id = await self._find_admin(email, password, source.address)
@@ -59,8 +60,10 @@ class Logins:
         return admin_id
 
     async def get_loggable_email(self, email: str) -> str:
-        """An admin's e-mail, or what tells one that nobody has from others: it may be a password
-        that got into the wrong field."""
+        """Return the e-mail if it belongs to an admin, otherwise a keyed hash.
+
+        An unknown e-mail may be a password typed into the wrong field, so it must not be logged.
+        """
         known = await self._database.fetchval(
             "SELECT email FROM admins WHERE email = $1", email.lower()
         )
@@ -70,7 +73,7 @@ class Logins:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
     async def _find_admin(self, email: str, password: str, address: str) -> int | None:
-        """As slow for an e-mail that nobody has as for a wrong password."""
+        """Return the admin's id if the password is right. An unknown e-mail takes equally long."""
         admin = await self._database.fetchrow(
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
         )

@@ -1,8 +1,9 @@
-"""One-time codes: six digits, five minutes, three tries; at most one open for each question.
+"""One-time codes: six digits, valid for five minutes and three attempts.
 
-After fifteen wrong codes in a day no further code is issued that day; otherwise a caller that may
-request codes could guess one within hours. A phone number gets at most one code a minute and five
-an hour, over every route (`store/code_send_limit.py`).
+At most one code is open per purpose, subscriber, and requester. After fifteen wrong codes in a day
+no further code is issued that day; otherwise a caller that may request codes could guess one within
+hours. A phone number receives at most one code per minute and five per hour, across all routes
+(`store/code_send_limit.py`).
 """
 
 import hmac
@@ -27,7 +28,7 @@ FAILURE_WINDOW = timedelta(days=1)
 
 
 class CodeRequest(NamedTuple):
-    """What a code allows, about whom, and whose asking it was."""
+    """Purpose of a code, the subscriber it concerns, and the requester."""
 
     purpose: Literal["reset_pin", "restricted_access"]
     subscriber_id: int
@@ -37,7 +38,7 @@ class CodeRequest(NamedTuple):
 async def issue(
     tx: asyncpg.Connection, vault: Vault, question: CodeRequest, phone_number: str, now: datetime
 ) -> str:
-    """Issue a code to be sent to this phone number; it replaces the previous one."""
+    """Issue a code to be sent to this phone number. It replaces the previous one."""
     wait = await code_send_limit.reserve(tx, phone_number, now)
     if wait is not None:
         raise ApiError(
@@ -82,10 +83,10 @@ async def _build_too_many_failures_error(
 async def redeem(
     database: Database, vault: Vault, question: CodeRequest, code: str, now: datetime
 ) -> AsyncIterator[asyncpg.Connection]:
-    """The database transaction in which to do what the code allows; it uses the code up.
+    """Open a database transaction for the action that the code authorizes, and consume the code.
 
-    A wrong code never gets inside, and its try is committed before INVALID_OTP is raised. When
-    what is done inside fails, the code is as it was.
+    A wrong code never enters the block; the failed attempt is committed before INVALID_OTP is
+    raised. If the block fails, the code is not consumed.
     """
     async with database.transaction() as tx:
         remaining = await _attempt(tx, vault, question, code, now)
@@ -98,8 +99,8 @@ async def redeem(
 async def _attempt(
     tx: asyncpg.Connection, vault: Vault, question: CodeRequest, code: str, now: datetime
 ) -> int | None:
-    """None: it is right and used up. Else how many tries are left."""
-    # The lock makes tries at the same time queue, each seeing the count of the one before.
+    """Consume the code and return None if it is right, otherwise the attempts remaining."""
+    # The row lock serializes concurrent attempts, so each one sees the count of the previous one.
     stored = await tx.fetchrow(
         "SELECT code_hash, failures, expires_at FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",

@@ -1,4 +1,4 @@
-"""Admin passwords: Argon2id, off the event loop, a few at a time, fair between addresses."""
+"""Admin passwords: Argon2id in a small thread pool, shared fairly between client addresses."""
 
 import asyncio
 import base64
@@ -13,7 +13,7 @@ from tapgate.service.fair_limit import FairLimit
 
 T = TypeVar("T")
 
-#: OWASP's first choice for Argon2id: 19 MiB, two passes, one lane.
+#: OWASP's first recommendation for Argon2id: 19 MiB, two passes, one lane.
 OWASP_PARAMETERS = argon2.Parameters(
     type=argon2.Type.ID,
     version=19,
@@ -24,13 +24,13 @@ OWASP_PARAMETERS = argon2.Parameters(
     hash_len=32,
 )
 
-#: Half the processors, so that a flood of logins leaves the rest to payments.
+#: Half of the CPUs, so a flood of logins leaves the rest to payments.
 _MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
 #: About two seconds of work for one thread.
 _MAX_WAITING = 64
 _MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0
-#: Passwords of new admins wait in a group of their own.
+#: Group of passwords hashed for new admins, separate from the groups of client addresses.
 PLATFORM_GROUP = ""
 
 
@@ -54,7 +54,7 @@ class Passwords:
     async def matches(
         self, stored: str | None, password: str, address: str = PLATFORM_GROUP
     ) -> bool:
-        """Compare with a stored hash; None, for an unknown account, takes as long and is False."""
+        """Compare with a stored hash. None, for an unknown account, takes as long and is False."""
         return await self._run(address, self._matches, stored or self._dummy_hash, password)
 
     async def _run(self, address: str, work: Callable[..., T], *arguments: object) -> T:
@@ -63,7 +63,7 @@ class Passwords:
             return await loop.run_in_executor(self._executor, work, *arguments)
 
     def is_outdated(self, stored: str) -> bool:
-        """Made with other parameters than are used now."""
+        """Return whether a hash was created with parameters other than the current ones."""
         return self._hasher.check_needs_rehash(stored)
 
     def _matches(self, stored: str, password: str) -> bool:
@@ -74,7 +74,7 @@ class Passwords:
 
 
 def _build_dummy_hash(parameters: argon2.Parameters) -> str:
-    """A hash that takes as long as any to compare with, and that no password gives."""
+    """Return a hash that takes the usual time to verify and that no password matches."""
     p = parameters
     salt, digest = (_encode_base64(bytes(length)) for length in (p.salt_len, p.hash_len))
     costs = f"m={p.memory_cost},t={p.time_cost},p={p.parallelism}"

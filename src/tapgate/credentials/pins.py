@@ -1,7 +1,7 @@
-"""PINs at rest: a keyed hash with a salt.
+"""Storage of PINs as salted keyed hashes.
 
-Ten thousand candidates fall to any hash, however slow; what protects them is a key that is not in
-the database.
+A four-digit PIN can be brute-forced from any hash, however slow. The protection is a key that is
+not in the database.
 """
 
 import hmac
@@ -16,7 +16,7 @@ _SALT_BYTES = 16
 
 _DIGIT_SEQUENCES = "0123456789", "9876543210", "02468", "86420", "13579", "97531"
 _BIRTH_CENTURIES = "19", "20"
-#: Chosen very often without following a rule: down the keypad, love in letters, an agent's number.
+#: Very common PINs that match no pattern: a keypad column, LOVE in letters, 007.
 _COMMON_PINS = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580", "5683", "7890"})
 
 
@@ -35,7 +35,8 @@ class PinVerifier:
         return StoredPin(self._vault.key_id, salt, self._compute_verifier(salt, pin))
 
     def matches(self, stored: PinHash, pin: str) -> bool:
-        # Another secret key would make every PIN wrong and lock everyone out.
+        # With a different secret key every PIN would be wrong and all cardholders would be locked
+        # out.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
 
@@ -44,7 +45,7 @@ class PinVerifier:
 
 
 def is_weak_pin(pin: str) -> bool:
-    """Whether a PIN is among the first that a thief would try."""
+    """Return whether a PIN is among the first that a thief would try."""
     return (
         pin[:2] == pin[2:]  # 7777 and 1212
         or (pin[0] == pin[1] and pin[2] == pin[3])  # 1122

@@ -1,4 +1,4 @@
-"""The authenticated caller."""
+"""Authenticated caller of a request."""
 
 from typing import Literal
 
@@ -10,10 +10,10 @@ PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """An authenticated caller. The numbers are set where they apply to the kind.
+    """Authenticated caller. The numeric ids are set where they apply to the kind.
 
-    `id` is the public id of the credential: `key_...` for an API key and for a processor's or a
-    partner's signing key, `adm_...` for an admin, the name for a service.
+    `id` is the public id of the credential: `key_...` for an API key and for the signing key of a
+    processor or partner, `adm_...` for an admin, and the name for a service.
     """
 
     kind: PrincipalKind
@@ -27,22 +27,23 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None
-    #: Scope of the idempotency keys of the terminal, processor or partner that owns a signing key.
+    #: Scope of the idempotency keys of the terminal, processor, or partner that owns a signing key.
     owner_scope: str | None = None
-    #: Scopes that requests of the owner may be stored under, if other than `scope` alone.
+    #: Scopes under which the owner's requests may be stored, if there are others than
+    #: `idempotency_scope`.
     lookup_scopes: tuple[str, ...] = ()
-    #: Of an API key; None for the platform's rate limit.
+    #: Rate limit of an API key; None for the platform's default.
     rate_limit: int | None = None
     burst: int | None = None
-    #: Networks that an API key may be used from; empty for any address.
+    #: Networks an API key may be used from; empty for any address.
     allowed_ips: tuple[Network, ...] = ()
 
     @property
     def idempotency_scope(self) -> str:
-        """The scope of the caller's idempotency keys: the owner of the credential."""
+        """Scope of the caller's idempotency keys: the owner of the credential."""
         return self.owner_scope or self.rate_limit_key
 
     @property
     def rate_limit_key(self) -> str:
-        """The name of the caller's rate limit bucket: one per credential."""
+        """Key of the caller's rate limit bucket, one per credential."""
         return f"service:{self.id}" if self.kind == "service" else self.id

@@ -1,4 +1,4 @@
-"""Sessions of admins: one login, and all the tokens that grew out of it."""
+"""Admin sessions: one login and all tokens issued from it."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -18,13 +18,13 @@ from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
-#: However often it is refreshed: then the password is asked for again.
+#: Maximum age of a session, regardless of refreshes. The admin then has to log in again.
 SESSION_LIFETIME = timedelta(days=90)
 
-#: Of one admin; a further login removes the oldest.
+#: Per admin. A further login deletes the oldest session.
 MAX_SESSIONS = 100
-#: Of one session. All its used tokens are kept to detect reuse, so their number must be bounded;
-#: then the session ends.
+#: Per session. Used tokens are kept to detect reuse, so their number must be bounded. A session
+#: that reaches the limit ends.
 MAX_REFRESHES = 10_000
 
 _TOPIC = "sessions"
@@ -32,7 +32,7 @@ _RANDOM_BYTES = 32
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a login and to a refresh."""
+    """Response to a login or a refresh."""
 
     token: str
     refresh_token: str
@@ -40,7 +40,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenReuseError(ApiError):
-    """A refresh token came a second time: one of the two who had it has stolen it."""
+    """Refresh token reuse: assume theft and end the session."""
 
     def __init__(self, admin_id: int, session_id: int) -> None:
         super().__init__(
@@ -70,7 +70,7 @@ class Sessions:
         self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
 
     async def start(self, tx: asyncpg.Connection, admin_id: int) -> Tokens:
-        """Log in an admin whose password was right."""
+        """Start a session for an admin whose password has been verified."""
         now = self._clock()
         admin = await tx.fetchrow(
             "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
@@ -92,10 +92,10 @@ class Sessions:
         return await self._issue_tokens(tx, session_id, admin, now)
 
     async def refresh(self, refresh_token: str) -> Tokens:
-        """New tokens for an old one, once. A second use ends the session, here and everywhere.
+        """Exchange a refresh token for new tokens. Reuse ends the session in all processes.
 
-        Runs in a database transaction of its own: what a second use ends must stay ended although
-        the request is refused.
+        Runs in its own database transaction: the end of a session must be committed although the
+        request is rejected.
         """
         now = self._clock()
         async with self._database.transaction() as tx:
@@ -116,7 +116,7 @@ class Sessions:
         )
 
     async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
-        """Log out. Settle the ticket after the commit."""
+        """Log out of a session. Pass the ticket to `Signals.wait_for_acks` after the commit."""
         await tx.execute(
             "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
             session_id,
@@ -125,7 +125,10 @@ class Sessions:
         return await self._signals.publish(tx, _TOPIC, "")
 
     async def end_all(self, tx: asyncpg.Connection, admin_id: int) -> Ticket:
-        """What disabling an admin takes along. Settle the ticket after the commit."""
+        """End all sessions of an admin, for example when the admin is disabled.
+
+        Pass the ticket to `Signals.wait_for_acks` after the commit.
+        """
         await tx.execute(
             "UPDATE sessions SET ended_at = $2 WHERE admin_id = $1 AND ended_at IS NULL",
             admin_id,
@@ -134,7 +137,10 @@ class Sessions:
         return await self._signals.publish(tx, _TOPIC, "")
 
     async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
-        """Role and name are what the database says now, not what the token said then."""
+        """Return the principal of an active session.
+
+        Role and name come from the database, not from the token, which may be outdated.
+        """
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
@@ -142,7 +148,7 @@ class Sessions:
         return principal
 
     async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
-        """Bound the sessions of an admin, however often someone logs in."""
+        """Delete an admin's oldest sessions beyond `MAX_SESSIONS`."""
         removed = await tx.fetch(
             """DELETE FROM sessions WHERE id IN (
                    SELECT id FROM sessions WHERE admin_id = $1 ORDER BY id DESC OFFSET $2)
@@ -173,7 +179,10 @@ class Sessions:
     async def _lock_token(
         self, tx: asyncpg.Connection, refresh_token: str
     ) -> asyncpg.Record | None:
-        """The token's row stays locked, so that of two uses at once the second sees the first."""
+        """Load a refresh token and lock its row.
+
+        The lock makes the second of two concurrent uses see the first.
+        """
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
                       sessions.created_at AS began_at, admin_id, email, role, status
@@ -239,9 +248,9 @@ async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:
 
 
 async def _delete_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
-    """Remove the admin's sessions that nothing can bring back, and their tokens with them.
+    """Delete the admin's sessions whose refresh tokens have all expired, and their tokens.
 
-    A day late, so that none is removed while its last token is being used.
+    Sessions are kept for one more day, so none is deleted while its last token is in use.
     """
     await tx.execute(
         """DELETE FROM sessions WHERE admin_id = $1 AND NOT EXISTS (

@@ -1,4 +1,4 @@
-"""The secrets that partners sign their webhooks with: shown once, stored sealed by the vault."""
+"""Secrets that partners sign their webhooks with: shown once, stored sealed by the vault."""
 
 import secrets
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _MAX_VALID_SECRETS = 2
 
 
 class NewWebhookSecret(msgspec.Struct, frozen=True):
-    """`secret` is shown once; its UTF-8 bytes are the HMAC key. `sealed` is what is kept."""
+    """New secret, shown once; its UTF-8 bytes are the HMAC key. `sealed` is stored."""
 
     secret: str
     sealed: bytes
@@ -35,10 +35,10 @@ class WebhookSecrets:
     def is_valid_signature(
         self, partner_id: int, sealed: Sequence[bytes], signature: str | None, body: bytes
     ) -> bool:
-        """Return whether one of the partner's valid secrets made the signature.
+        """Return whether the signature was made with one of the partner's valid secrets.
 
-        An unknown partner has none. The number of secrets is padded, so that the time this takes
-        reveals neither whether a partner exists nor whether its secret was rotated.
+        An unknown partner has none. The list is padded with dummy secrets, so timing reveals
+        neither whether a partner exists nor whether its secret was rotated.
         """
         candidates = [(partner_id, one) for one in sealed]
         candidates += [(_DUMMY_PARTNER_ID, self._dummy_sealed_secret)] * (

@@ -1,8 +1,8 @@
-"""The one place where things are kept: PostgreSQL, embedded or by URL."""
+"""PostgreSQL storage, either an embedded server or an external one given by URL."""
 
 
 class StoreError(Exception):
-    """Why the store cannot be used, in one line for whoever starts Tapgate."""
+    """The store cannot be used. The message is one line for the operator."""
 
 
 class FolderInUseError(StoreError):

@@ -1,6 +1,6 @@
-"""Saves a database while it is used: everything is read in one snapshot.
+"""Online backup of a database, read in a single snapshot.
 
-The manifest is computed in the same snapshot as the rows, so a restore can be compared with it.
+The manifest is computed in the same snapshot as the rows, so a restore can be verified against it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
-#: Checked after a restore, besides the number of rows, if the table exists.
+#: Verified after a restore, in addition to row counts, if the table exists.
 CONTROL_TOTALS = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
@@ -30,7 +30,7 @@ CONTROL_TOTALS = {
 }
 NO_VALUE = "none"
 
-#: Values are written and read the same way whatever a role or a database prefers.
+#: Values are written and read in fixed formats, whatever the defaults of the role or database.
 COPY_SETTINGS = """
     SET statement_timeout = 0;
     SET idle_in_transaction_session_timeout = 0;
@@ -39,7 +39,7 @@ COPY_SETTINGS = """
     SET extra_float_digits = 3;
     SET row_security = off"""
 
-#: Receives the bytes written so far and the current table.
+#: Receives the number of bytes written so far and the current table.
 ProgressCallback = Callable[[int, str], None]
 
 
@@ -48,7 +48,7 @@ async def create_backup(
 ) -> tuple[Manifest, int]:
     """Write a backup of the whole database, sealed with the secret key of its installation.
 
-    Returns its manifest and its size in bytes.
+    Return its manifest and its size in bytes.
     """
     try:
         async with _open_snapshot(url) as connection:
@@ -118,8 +118,8 @@ async def _build_manifest(connection: asyncpg.Connection, schema: Schema) -> Man
     return Manifest(
         tapgate=VERSION,
         postgres=await connection.fetchval("SELECT current_setting('server_version')"),
-        # The start of the database transaction, which precedes its snapshot: everything that was
-        # acknowledged before this moment is in the backup.
+        # The start of the database transaction precedes its snapshot, so everything acknowledged
+        # before this time is in the backup.
         moment=await connection.fetchval("SELECT now()"),
         migrations={row["name"]: row["sha256"] for row in migrations},
         currency=installation.get("currency"),

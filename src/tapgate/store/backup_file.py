@@ -1,8 +1,8 @@
-"""The file of a backup: the manifest, then every table's rows as COPY writes them.
+"""Backup file format: the manifest, followed by the rows of every table in COPY format.
 
-All of it is a compressed stream of records in a sealed file. A record is its length in four bytes
-and its content. The first record is the manifest; each table is a record that names it and its
-columns, records of rows, and an empty record.
+The content is a compressed stream of records in a sealed file. A record is a four-byte length
+followed by its content. The first record is the manifest. Each table is a record with its name and
+columns, then records of rows, then an empty record.
 """
 
 import contextlib
@@ -24,34 +24,34 @@ FORMAT_VERSION = 2
 _LENGTH_BYTES = 4
 _MAX_RECORD_BYTES = 1 << 20
 _ROWS_RECORD_BYTES = 1 << 18
-#: Higher levels cost the CPU time of payments and hardly shrink the file.
+#: Higher levels take CPU time from payments and barely shrink the file.
 _COMPRESSION_LEVEL = 1
 
-#: Receives the percentage of the file that was read.
+#: Receives the percentage of the file that has been read.
 ProgressCallback = Callable[[int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a backup, against which a restore is verified.
+    """Description of a backup, used to verify a restore.
 
-    A table in the schema of the gateway has its plain name, one of the messenger's is
-    `messenger.name`: the gateway's schema may have another name where the backup is restored.
+    Tables in the gateway's schema have their plain name, and tables of the messenger are
+    `messenger.name`. The gateway's schema may have another name in the database restored to.
     """
 
     tapgate: str
     postgres: str
-    #: Everything acknowledged before it is in the backup.
+    #: Everything acknowledged before this time is in the backup.
     moment: datetime
-    #: name -> checksum
+    #: Migration name to checksum.
     migrations: dict[str, str]
-    #: None if no gateway was ever started on this database.
+    #: None if no gateway has ever been started on this database.
     currency: str | None
     secret_fingerprint: str | None
-    #: table -> rows
+    #: Table to number of rows.
     tables: dict[str, int]
-    #: A figure of the books or the audit log -> its value.
+    #: Control total of the ledger or the audit log to its value.
     figures: dict[str, str]
-    #: sequence -> its last value, and whether that was given out
+    #: Sequence to its last value and whether that value has been used (`is_called`).
     sequences: dict[str, tuple[int, bool]] = {}
     format: int = FORMAT_VERSION
 
@@ -88,7 +88,7 @@ class BackupWriter:
         self._write_record(msgspec.json.encode(TableHeader(table, columns)))
 
     def write_rows(self, data: bytes) -> None:
-        """Add data of COPY, in pieces of any size."""
+        """Append COPY data, split at any point."""
         self._rows += data
         while len(self._rows) >= _ROWS_RECORD_BYTES:
             self._write_record(bytes(self._rows[:_ROWS_RECORD_BYTES]))
@@ -112,9 +112,10 @@ class BackupWriter:
 
 
 class BackupReader:
-    """Reads a file twice: to authenticate all of it before anything is parsed, then to use it.
+    """Reader of a backup file.
 
-    The second reading authenticates every chunk too: the file may have been exchanged.
+    It reads the file twice: first to authenticate all of it before parsing anything, then to use
+    it. The second pass authenticates every chunk again, because the file may have been replaced.
     """
 
     def __init__(self, file: BinaryIO, vault: Vault, report: ProgressCallback) -> None:
@@ -161,7 +162,7 @@ def build_unreadable_error() -> StoreError:
 
 
 class _RecordReader:
-    """Records of a compressed stream. At most a few chunks are in memory."""
+    """Reader of the records in a compressed stream. Holds at most a few chunks in memory."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -175,7 +176,7 @@ class _RecordReader:
         return self._read_bytes(length)
 
     def require_end(self) -> None:
-        """The last chunk was authenticated as such, and nothing is left of it."""
+        """Require that the stream is complete and that no data follows the last record."""
         while self._fill():
             pass
         if self._buffer or self._decompressor.unused_data or not self._decompressor.eof:
@@ -204,7 +205,7 @@ class _RecordReader:
 
 @contextlib.contextmanager
 def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    """A file for its owner alone that has its name only once all of it is on the disk."""
+    """Open a file, readable only by its owner, that gets its name once fully written to disk."""
     if not replace and path.exists():
         raise _build_file_exists_error(path)
     try:
@@ -226,10 +227,10 @@ def _move_into_place(draft: Path, path: Path, *, replace: bool) -> None:
         draft.replace(path)
     else:
         try:
-            path.hardlink_to(draft)  # unlike a renaming, never over another file
+            path.hardlink_to(draft)  # unlike rename, never replaces an existing file
         except FileExistsError:
             raise _build_file_exists_error(path) from None
-        except OSError:  # a file system without such links
+        except OSError:  # the file system does not support hard links
             draft.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

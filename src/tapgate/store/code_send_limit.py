@@ -1,7 +1,7 @@
 """Limit on one-time codes per phone number, shared by the gateway and the messenger.
 
-The row of a phone number is locked to the end of the database transaction that sends the code, so
-parallel requests cannot exceed the limit, and a code that is not sent does not count.
+The row of a phone number is locked until the end of the database transaction that sends the code.
+Concurrent requests therefore cannot exceed the limit, and a code that is not sent does not count.
 """
 
 import math
@@ -15,19 +15,19 @@ MAX_PER_HOUR: Final = 5
 
 _MINUTE: Final = timedelta(minutes=1)
 _HOUR: Final = timedelta(hours=1)
-#: Expired rows removed per call, so the table holds little more than the last hour.
+#: Expired rows deleted per call, so the table holds little more than the last hour.
 _PURGE_LIMIT: Final = 10
 
 
 async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> int | None:
-    """Count one code, or return the seconds to wait. A code that is not sent does not count."""
+    """Count one code and return None, or return the seconds to wait if the limit is reached."""
     row = await tx.fetchrow(
         """INSERT INTO one_time_code_sends AS kept (phone_number, sent_at) VALUES ($1, '{}')
            ON CONFLICT (phone_number) DO UPDATE SET sent_at = kept.sent_at
            RETURNING sent_at""",
         phone_number,
     )
-    # Moments far in the future are from before the clock was set back.
+    # Timestamps far in the future were recorded before the clock was set back.
     recent = sorted(moment for moment in row["sent_at"] if now - _HOUR < moment < now + _HOUR)
     wait = _compute_wait(recent, now)
     if wait is None:

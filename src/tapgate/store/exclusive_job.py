@@ -1,4 +1,4 @@
-"""Long jobs that run one at a time per installation, each on a connection of its own."""
+"""Long jobs that run one at a time per installation, each on a dedicated connection."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -10,14 +10,14 @@ from tapgate.store.database import Database
 
 
 class AlreadyRunningError(Exception):
-    """The job runs, in this process or in another."""
+    """The job is already running, in this process or in another."""
 
 
 class ExclusiveJob:
-    """Holds an advisory lock while the job runs.
+    """Advisory lock that is held while a job runs.
 
-    A process opens at most one connection for it: callers that come while it runs here are turned
-    away before they cost one.
+    A process opens at most one connection per job: while the job runs in this process, further
+    callers are rejected before a connection is opened.
     """
 
     def __init__(self, lock_key: int) -> None:
@@ -28,7 +28,7 @@ class ExclusiveJob:
     async def acquire_connection(
         self, database: Database, *, wait_seconds: float = 0
     ) -> AsyncIterator[asyncpg.Connection]:
-        """Run the job on this connection, waiting that long for one of another process."""
+        """Yield the job's connection; wait up to `wait_seconds` for another process to finish."""
         if database in self._running:
             raise AlreadyRunningError
         self._running.add(database)

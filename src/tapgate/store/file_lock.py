@@ -1,4 +1,4 @@
-"""A lock that ends with the processes that hold it, however they end."""
+"""File lock that is released when the processes holding it exit, even after a crash."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> bool:
-        """Whether the lock is now (or was already) held here."""
+        """Acquire the lock without waiting; return whether this object now holds it."""
         if self._descriptor is not None:
             return True
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -29,7 +29,7 @@ class FileLock:
         return self._descriptor
 
     def release(self) -> None:
-        """Let go here; a process that inherited the descriptor still holds the lock."""
+        """Release the lock. A process that inherited the descriptor still holds it."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -1,14 +1,14 @@
-"""What a database was created with and can never be run without."""
+"""Settings that are fixed when a database is created."""
 
 from tapgate.settings import SettingsError
 from tapgate.store.database import Database
 
 
 async def check_installation(database: Database, *, secret_fingerprint: str, currency: str) -> None:
-    """Remember both on the first start; refuse any other on a later one.
+    """Store the secret key's fingerprint and the currency on first start; later require the same.
 
-    With another secret key no PIN would match and nothing sealed could be opened; in another
-    currency every amount in the books would change its meaning.
+    With another secret key, no PIN would match and no sealed value could be opened. With another
+    currency, every amount in the ledger would change its meaning.
     """
     await _require_unchanged(
         database,

@@ -1,8 +1,8 @@
-"""Backups of the first format: an archive of `pg_dump`, a manifest and a checksum.
+"""Reader for backups of format 1: a `pg_dump` archive, a manifest, and a checksum.
 
-Anyone who could write to such a file could make it say anything. `pg_restore` turns the archive
-into a script, without a database; of that script only the names and rows of tables and the values
-of sequences are used, as data. No statement of it is executed.
+These files are not authenticated, so their content is untrusted. `pg_restore` converts the archive
+to a script without a database. Only table names, rows, and sequence values are taken from that
+script, as data. None of its statements is executed.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class LegacyBackupReader:
 
     @property
     def percent(self) -> int:
-        """Of what the process that shares the file's position has read."""
+        """Percentage read by the pg_restore process, which shares the file's position."""
         descriptor = self._file.fileno()
         return 100 * os.lseek(descriptor, 0, os.SEEK_CUR) // os.fstat(descriptor).st_size
 
@@ -95,7 +95,7 @@ def _strip_main_schema(name: str) -> str:
 
 
 def _read_manifest(file: BinaryIO, report: ProgressCallback) -> Manifest:
-    """Every byte of the file is read, to know that it was not damaged by accident."""
+    """Read the manifest, and verify the checksum of the whole file to detect damage."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _LAST_LINE_BYTES - _MAX_MANIFEST_BYTES))
     end = file.read()
@@ -130,12 +130,12 @@ async def _start_pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env={"PATH": os.defpath, "LC_ALL": "C"},
-        start_new_session=True,  # Ctrl-C in the terminal is for Tapgate, which ends it
+        start_new_session=True,  # Ctrl-C must reach only Tapgate, which ends it
     )
 
 
 class _ScriptReader:
-    """Lines of a script and the rows between them, read in bounded memory."""
+    """Reader for the lines of a script and the rows between them, in bounded memory."""
 
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self._stream = stream
@@ -151,11 +151,11 @@ class _ScriptReader:
         return line
 
     async def iter_rows(self) -> AsyncIterator[bytes]:
-        """Up to the line that ends them, which may be the first."""
+        """Yield rows up to the line that ends them, which may be the first."""
         self._buffer = b"\n" + self._buffer
         is_first = True
         while (end := self._buffer.find(_END_OF_ROWS)) < 0:
-            # The end may have been read in part.
+            # The buffer may end with part of the end marker.
             keep = len(self._buffer) - len(_END_OF_ROWS) + 1
             if keep > is_first:
                 yield self._buffer[is_first:keep]

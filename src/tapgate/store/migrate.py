@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this code: numbered SQL files, forward only, each once."""
+"""Schema migrations: numbered SQL files, forward only, each applied once."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from tapgate.store.database import DATABASE_ERRORS
 
 _MIGRATIONS_DIR = Path(__file__).parent / "migrations"
 _CONNECT_TIMEOUT_SECONDS = 10.0
-_MIN_POSTGRES_VERSION = 16  # what docs/running.md promises
-#: Held by whoever brings tables into a database.
+_MIN_POSTGRES_VERSION = 16  # documented in docs/running.md
+#: Advisory lock held while a process creates or migrates tables.
 MIGRATION_LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
 
 _CREATE_TABLE = """
@@ -35,13 +35,14 @@ class Migration(NamedTuple):
 
 
 async def migrate(url: str, folder: Path = _MIGRATIONS_DIR) -> list[str]:
-    """The names of what was applied. Several processes may call this at once."""
+    """Apply pending migrations and return their names. Safe to call concurrently."""
     migrations = _load_migrations(folder)
     connection = await open_checked_connection(url)
     try:
-        # A limit from the database URL is meant for requests.
+        # A timeout in the database URL is intended for requests.
         await connection.execute("SET statement_timeout = 0")
-        # Held by the session and given up with it: the second process waits, then finds all done.
+        # The session holds the lock and releases it when it ends. A second process waits, then
+        # finds nothing pending.
         await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
         await connection.execute(_CREATE_TABLE)
         rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
@@ -60,7 +61,7 @@ def _load_migrations(folder: Path) -> list[Migration]:
 
 
 def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
-    """What is still to be applied, in order, when that is possible at all."""
+    """Return the pending migrations in order; raise if they cannot be applied."""
     known = {migration.name for migration in migrations}
     if newer := sorted(applied.keys() - known):
         raise StoreError(f"the database is newer than this Tapgate: it has {', '.join(newer)}")
@@ -74,14 +75,14 @@ def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) ->
 
 
 def require_known_migrations(applied: Mapping[str, str]) -> None:
-    """Whether this code could bring a database with these migrations up to date."""
+    """Require that this version can bring a database with these migrations up to date."""
     find_pending(_load_migrations(_MIGRATIONS_DIR), applied)
 
 
 async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
-    """Bring an empty database to the schema that these migrations made, in this transaction.
+    """Create the schema of these migrations in an empty database, within this transaction.
 
-    They must have passed `refuse_unknown`. The rows of schema_migrations are left to the caller.
+    The migrations must have passed `require_known_migrations`. The caller fills schema_migrations.
     """
     await connection.execute(_CREATE_TABLE)
     for migration in _load_migrations(_MIGRATIONS_DIR):

@@ -1,7 +1,7 @@
-"""Connections that are opened when they are needed and used again.
+"""Connection pool that opens connections on demand and reuses them.
 
-Taking one that is there and giving it back costs next to nothing; asyncpg's own pool would cost
-twice as much as the statement that most requests need one for (measured in docs/benchmarks.md).
+Acquiring and releasing an idle connection costs almost nothing. asyncpg's own pool would cost twice
+as much as the single statement that most requests run (measured in docs/benchmarks.md).
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Final
 
 import asyncpg
 
-#: One that was not used for longer may have been forgotten by what is in between.
+#: A firewall or NAT may have dropped connections that were idle for longer.
 _MAX_IDLE_SECONDS: Final = 300.0
 
 
@@ -20,23 +20,23 @@ class Pool:
         self._connect = connect
         self._size = size
         self._open_count = 0
-        #: With the moment since when each has rested; the last one is taken first.
+        #: Idle connections and the time each became idle; last in, first out.
         self._idle: list[tuple[asyncpg.Connection, float]] = []
         self._in_use: set[asyncpg.Connection] = set()
-        #: None is handed over where there is room to open another one.
+        #: A waiter that receives None may open a new connection.
         self._waiters: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
         self._is_closing = False
         self._all_released = asyncio.Event()
 
     async def acquire(self, patience: float) -> asyncpg.Connection:
-        """TimeoutError: all of them were in use for that long."""
+        """Return a connection; raise TimeoutError if none becomes available in time."""
         self._require_open()
         connection = self._pop_idle()
         if connection is None:
             async with asyncio.timeout(patience):
                 while connection is None:
                     connection = await self._open_or_wait()
-            if self._is_closing:  # since it was asked for: nobody would close this one
+            if self._is_closing:  # closed while waiting: close() does not see this connection
                 connection.terminate()
                 self._open_count -= 1
             self._require_open()
@@ -44,7 +44,7 @@ class Pool:
         return connection
 
     async def open_dedicated(self) -> asyncpg.Connection:
-        """Another one, which is the caller's own to close."""
+        """Open a connection outside the pool. The caller must close it."""
         return await self._connect()
 
     def release(self, connection: asyncpg.Connection) -> None:
@@ -58,7 +58,7 @@ class Pool:
             self._all_released.set()
 
     async def close(self) -> None:
-        """Waits for those that are in use."""
+        """Close the pool after waiting for connections in use."""
         self._is_closing = True
         if self._in_use:
             await self._all_released.wait()
@@ -95,7 +95,7 @@ class Pool:
         try:
             return await waiter
         except BaseException:
-            if not waiter.cancelled():  # handed over too late
+            if not waiter.cancelled():  # handed over after this caller gave up
                 if (connection := waiter.result()) is not None:
                     self.release(connection)
                 else:
@@ -112,7 +112,7 @@ class Pool:
             raise
 
     def _hand_to_waiter(self, connection: asyncpg.Connection | None) -> bool:
-        """Whether there was somebody who waited."""
+        """Hand a connection to the next waiter; return whether there was one."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

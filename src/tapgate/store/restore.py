@@ -1,9 +1,9 @@
-"""Fills an empty database from a backup: all of it, or nothing.
+"""Restore of a backup into an empty database, all or nothing.
 
 One database transaction checks that the database is empty, creates the schema from the migrations
-of this code, loads the rows, compares them with the manifest, ends logins and one-time codes, and
-commits. Nothing from the file is executed: its names are looked up in that schema, and its rows are
-data of COPY.
+of this version, loads the rows, compares them with the manifest, revokes sessions and one-time
+codes, and commits. Nothing from the file is executed: its names are looked up in that schema, and
+its rows are COPY data.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _SELECT_OBJECTS = """
                         AND d.deptype IN ('e', 'i', 'a'))
     ORDER BY c.relname"""
 
-#: Each may have been ended after the backup. Its owner can get another one.
+#: Credentials that may have been revoked after the backup. Their owners can obtain new ones.
 _REVOKE_STATEMENTS = {
     "sessions": "UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL",
     "refresh_tokens": "DELETE FROM refresh_tokens",
@@ -55,30 +55,30 @@ _REVOKE_STATEMENTS = {
     "statements": "DELETE FROM statements",
     "messenger.codes": "DELETE FROM messenger.codes",
 }
-#: Receivers deduplicate deliveries by number. Numbers assigned after the backup may be known to
-#: them, so the sequence continues above every number that was possible by now.
+#: Receivers deduplicate deliveries by number. They may have seen numbers assigned after the backup,
+#: so the sequence continues above every number that can have been assigned so far.
 _ADVANCE_DELIVERY_SEQUENCE = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
 
 class BackupSource(Protocol):
-    """A backup that has been opened."""
+    """Opened backup."""
 
     @property
     def manifest(self) -> Manifest: ...
 
     def iter_tables(self) -> AsyncGenerator[TableRows, None]:
-        """The tables in the order of the file; each table's rows before the next table."""
+        """Yield the tables in file order. Consume each table's rows before advancing."""
         ...
 
     @property
     def sequences(self) -> Mapping[str, tuple[int, bool]]:
-        """Known after the tables."""
+        """Available after all tables have been read."""
         ...
 
     @property
     def percent(self) -> int:
-        """How much of the file was read."""
+        """Percentage of the file that has been read."""
         ...
 
 
@@ -89,7 +89,7 @@ ProgressCallback = Callable[[str], None]
 def require_restorable(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
-    """Refuse a backup that could not be run afterwards, or that would reuse identifiers."""
+    """Reject a backup that could not run with these settings or would reuse identifiers."""
     require_known_migrations(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
@@ -108,7 +108,7 @@ async def restore_backup(
 ) -> list[str]:
     """Fill the database, which must be empty.
 
-    Returns the names of tables that were saved but are not Tapgate's, and are not restored.
+    Return the names of tables in the backup that are not Tapgate's and were not restored.
     """
     connection = await open_checked_connection(url)
     try:
@@ -131,24 +131,24 @@ async def restore_backup(
 async def _commit(
     transaction: asyncpg.transaction.Transaction, connection: asyncpg.Connection, url: str, tx: str
 ) -> None:
-    """Commit, and find out whether it happened if the answer is lost."""
+    """Commit; if the connection is lost, find out whether the commit succeeded."""
     try:
         await transaction.commit()
     except (asyncio.CancelledError, *DATABASE_ERRORS) as error:
         connection.terminate()
         if await _is_committed(url, tx):
-            return  # interrupted or disconnected too late
+            return  # interrupted or disconnected after the commit
         if isinstance(error, asyncio.CancelledError):
             raise
         raise StoreError(f"nothing was restored: {summarize_error(error)}") from error
 
 
 async def _is_committed(url: str, tx: str) -> bool:
-    """Return whether the transaction committed, as the database recorded it."""
+    """Return whether the database recorded the transaction as committed."""
     try:
         connection = await open_checked_connection(url)
         try:
-            # The other session holds this lock until its transaction is decided.
+            # The first session holds this lock until its transaction has ended.
             await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
             found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:
@@ -249,7 +249,7 @@ def _format_names(names: list[str]) -> str:
 
 
 async def analyze(url: str) -> None:
-    """What plans are made from is no part of a backup."""
+    """Collect planner statistics, which are not part of a backup."""
     connection = await open_checked_connection(url)
     try:
         await connection.execute("ANALYZE")

@@ -1,7 +1,7 @@
-"""The tables of an installation as the database has them, and how they are filled quickly.
+"""Tables of an installation as found in the database catalog, and their preparation for loading.
 
-Names come from the database's own catalog. A name from anywhere else is looked up here first, and
-never becomes part of a statement.
+Names in statements come only from the database's own catalog. A name from any other source is
+looked up here first and never becomes part of a statement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,8 @@ _SELECT_FOREIGN_KEYS = """
     WHERE contype = 'f' AND n.nspname = ANY ($1)
     ORDER BY conrelid::regclass::text, conname"""
 
-#: Without those of constraints: rows are loaded roughly in the order of their primary keys.
+#: Excludes indexes that back constraints: rows are loaded roughly in primary key order, so these
+#: are cheap to maintain.
 _SELECT_INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
            pg_get_indexdef(indexrelid) AS restore
@@ -56,11 +57,11 @@ class Table(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """By name, without the name of the schema unless that is the messenger's."""
+    """Tables and sequences by name; only the messenger's names include their schema."""
 
     schemas: tuple[str, str]
     tables: Mapping[str, Table]
-    #: name -> quoted
+    #: Name to quoted name.
     sequences: Mapping[str, str]
 
 
@@ -91,9 +92,10 @@ async def read_schema(connection: asyncpg.Connection) -> Schema:
 async def prepare_for_loading(
     connection: asyncpg.Connection, schema: Schema
 ) -> Sequence[tuple[str, str]]:
-    """Empty all tables and remove what is faster to build after loading: indexes, foreign keys.
+    """Empty all tables, disable triggers, and drop indexes and foreign keys.
 
-    Triggers are disabled. Returns the steps that restore all of it: a label and a statement.
+    Indexes and foreign keys are faster to build after loading. Return the steps that restore
+    everything, each as a label and a statement.
     """
     tables = [table.quoted for table in schema.tables.values()]
     keys, indexes = [

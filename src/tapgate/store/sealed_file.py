@@ -1,10 +1,10 @@
-"""A stream in a file, encrypted and authenticated with a key derived from the secret key.
+"""File stream that is encrypted and authenticated with a key derived from the secret key.
 
-After a header (magic, the secret key's fingerprint, a random salt) the file is a sequence of chunks
-under AES-256-GCM. A chunk's nonce is its number and whether it is the last one, and the header is
-its associated data: a chunk that was changed, moved, repeated, dropped or appended does not open,
-nor does anything after the last. All chunks but the last have the same size, so that no
-length is read from the file before it is authenticated.
+After a header (magic, the secret key's fingerprint, a random salt) the file is a sequence of
+AES-256-GCM chunks. The nonce of a chunk is its number and whether it is the last one, and the
+header is its associated data. A chunk that was changed, moved, repeated, dropped, or appended
+therefore fails to decrypt, as does anything after the last chunk. All chunks but the last have the
+same size, so no length is read from the file before it is authenticated.
 """
 
 import os
@@ -38,7 +38,7 @@ class SealedWriter:
 
     def write(self, data: bytes) -> None:
         self._buffer += data
-        # A full buffer stays: whether its chunk is the last one is not known yet.
+        # Keep a full buffer, because its chunk may turn out to be the last one.
         while len(self._buffer) > CHUNK_BYTES:
             self._write_chunk(bytes(self._buffer[:CHUNK_BYTES]), is_last=False)
             del self._buffer[:CHUNK_BYTES]
@@ -59,7 +59,7 @@ def is_sealed(file: BinaryIO) -> bool:
 
 
 def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
-    """Yield the chunks of a file, each authenticated; the last one only if it is the file's end."""
+    """Yield the authenticated chunks of a file; the last one only if the file ends there."""
     file.seek(0)
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
@@ -89,7 +89,7 @@ def _create_cipher(vault: Vault, salt: bytes) -> AESGCM:
 
 
 def _build_nonce(number: int, *, is_last: bool) -> bytes:
-    """Never used twice with a key: every file has a key of its own."""
+    """Return the nonce of a chunk. It is unique, because every file has its own key."""
     return number.to_bytes(11, "big") + bytes([is_last])
 
 

@@ -1,4 +1,4 @@
-"""The system user that runs the embedded PostgreSQL, which refuses to run as root."""
+"""System user that runs the embedded PostgreSQL, which refuses to run as root."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ class ServerUser(NamedTuple):
         return self.uid == os.geteuid()
 
     def popen_arguments(self) -> dict[str, Any]:
-        """How `subprocess` starts a process as this user."""
+        """Return the `subprocess` arguments that start a process as this user."""
         if self.is_current_user:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -31,8 +31,7 @@ class ServerUser(NamedTuple):
             os.chown(folder, self.uid, self.gid)
 
     def can_search(self, folder: Path) -> bool:
-        """Return whether this user may pass through `folder` and every folder above it, also
-        where symbolic links lead."""
+        """Return whether this user may search `folder` and all its parents, links resolved."""
         real = folder.resolve()
         return self.is_current_user or all(
             self._has_access(path, search_only=True)
@@ -40,7 +39,7 @@ class ServerUser(NamedTuple):
         )
 
     def can_run(self, programs: Path) -> bool:
-        """Return whether this user may read, and where needed execute, everything installed."""
+        """Return whether this user may read everything installed and execute its programs."""
         return self.can_search(programs) and all(
             self._can_use(path) for path in programs.resolve().rglob("*")
         )
@@ -50,13 +49,13 @@ class ServerUser(NamedTuple):
             return self._has_access(path)
         target = path.resolve()
         if not target.exists():
-            return True  # a dangling link is of no use to any user
+            return True  # a dangling link is unusable for every user
         if target.is_dir():
             return self.can_run(target)
         return self.can_search(target.parent) and self._has_access(target)
 
     def _has_access(self, path: Path, *, search_only: bool = False) -> bool:
-        """Return whether the mode bits admit this user. It is in no group but its own."""
+        """Return whether the mode bits grant access. The user is in no group but its own."""
         status = path.stat()
         mode = status.st_mode
         shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
@@ -66,7 +65,7 @@ class ServerUser(NamedTuple):
 
 
 def resolve_server_user(pgdata: Path) -> ServerUser:
-    """This process's user; as root the owner of the database there is, else one of our own."""
+    """Return the current user; if that is root, the cluster's owner or a system user."""
     if os.geteuid() != 0:
         return ServerUser(os.geteuid(), os.getegid())
     if pgdata.exists() and (status := pgdata.stat()).st_uid != 0:
@@ -80,8 +79,11 @@ def resolve_server_user(pgdata: Path) -> ServerUser:
 
 
 def _create_user() -> ServerUser | None:
-    """Create the system user. Parallel runs of `useradd` overwrite each other's entries, so a lock
-    lets one process at a time create it; the others then find it."""
+    """Create the system user.
+
+    Concurrent runs of `useradd` overwrite each other's entries. A lock ensures that one process
+    creates the user and later ones find it.
+    """
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     with Path("/etc/passwd").open() as accounts:
         fcntl.flock(accounts, fcntl.LOCK_EX)

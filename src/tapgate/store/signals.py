@@ -1,9 +1,11 @@
-"""What one process changed, told to all of them: LISTEN and NOTIFY over one own connection.
+"""Change notifications between processes, using LISTEN/NOTIFY on a dedicated connection.
 
-A change is published in its database transaction. `settled` then asks every listening process for
-an answer: notifications arrive in the order of their commits, so whoever answers has run the
-handlers of all changes committed before. A process says that it listens only after LISTEN, and
-trusts its caches only after it has said so; whoever is not asked has nothing old to remember.
+A change is published in its database transaction. `wait_for_acks` then requests an acknowledgment
+from every listening process. Notifications arrive in commit order, so a process that acknowledges
+has run the handlers of all changes committed before.
+
+A process registers as a listener only after LISTEN, and trusts its caches only after registering. A
+process that is not registered therefore has no stale entries to invalidate.
 """
 
 import asyncio
@@ -41,29 +43,35 @@ class Signals:
         self._handlers: dict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._reconnect_handlers: list[Callable[[], None]] = []
         self._acks: dict[str, set[int]] = {}
-        self._ack_received = asyncio.Event()  # somebody answered
+        self._ack_received = asyncio.Event()  # set whenever an acknowledgment arrives
         self._connected = asyncio.Event()
         self._query_lock = asyncio.Lock()
         self._connection: Any = None
-        self._pid = 0  # PostgreSQL's process of the connection
+        self._pid = 0  # backend PID of the connection
         self._ack_tasks: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
 
     @property
     def is_listening(self) -> bool:
-        """While this is False, changes are missed: what is remembered may be old."""
+        """Whether changes are received. While False, cached values may be stale."""
         return self._connected.is_set()
 
     def subscribe(self, topic: str, handler: Callable[[str], None]) -> None:
         self._handlers[topic].append(handler)
 
     def on_reconnect(self, handler: Callable[[], None]) -> None:
-        """Called whenever listening begins (again): changes may have been missed before."""
+        """Register a handler that runs whenever listening starts or resumes.
+
+        Changes may have been missed before.
+        """
         self._reconnect_handlers.append(handler)
 
     async def start(self) -> None:
-        """Returns when it listens, or when that takes too long: it goes on trying by itself."""
+        """Start listening in the background.
+
+        Returns once connected or after a timeout. Connection attempts continue in the background.
+        """
         self._task = asyncio.create_task(self._keep_listening())
         await _wait_for_event(self._connected, within=_QUERY_TIMEOUT_SECONDS)
 
@@ -75,13 +83,16 @@ class Signals:
             self._task = None
 
     async def publish(self, tx: asyncpg.Connection, topic: str, payload: str) -> Ticket:
-        """Part of the database transaction: told to everybody if and when it commits."""
+        """Publish a change as part of the database transaction; it is delivered on commit."""
         message = msgspec.json.encode((topic, payload)).decode()
         await tx.execute("SELECT pg_notify($1, $2)", _CHANGES_CHANNEL, message)
         return Ticket(secrets.token_hex(8))
 
     async def wait_for_acks(self, ticket: Ticket) -> None:
-        """After the commit: returns when every listening process knows, or after a second."""
+        """Wait until all listening processes have acknowledged, for at most one second.
+
+        Call this after the commit of the database transaction that published the change.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ACK_TIMEOUT_SECONDS):
                 while True:
@@ -98,7 +109,7 @@ class Signals:
             while not asked <= answered:
                 self._ack_received.clear()
                 if not await _wait_for_event(self._ack_received, within=_LISTENER_POLL_SECONDS):
-                    asked &= await self._list_listeners()  # whoever has gone will not answer
+                    asked &= await self._list_listeners()  # drop disconnected processes
         finally:
             del self._acks[ticket]
 
@@ -114,8 +125,8 @@ class Signals:
         await self._query("SELECT pg_notify($1, $2)", channel, payload)
 
     async def _query(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
-        # Whoever asked may give up; the connection, which others use too, must not notice. Nor is
-        # it a complaint to anybody if the query fails after that.
+        # The caller may be canceled, but the query on the shared connection must not be. The
+        # callback retrieves the exception of an abandoned query, so asyncio does not log it.
         query = asyncio.ensure_future(self._query_locked(sql, *arguments))
         query.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(query)
@@ -131,12 +142,13 @@ class Signals:
             try:
                 await self._listen()
             except Exception as error:
-                # Whatever it was: a process that stopped listening for good would be slow for good.
+                # Retry after any error: without signals, the process would bypass its caches
+                # forever.
                 _log.warning("signals.connection_lost", error=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
-        """Until the connection is lost."""
+        """Listen until the connection is lost."""
         connection = await open_connection(
             self._url, timeout=_QUERY_TIMEOUT_SECONDS, command_timeout=_QUERY_TIMEOUT_SECONDS
         )
@@ -151,7 +163,7 @@ class Signals:
             await connection.add_listener(_CHANGES_CHANNEL, self._on_change)
             await connection.add_listener(_ACK_REQUESTS_CHANNEL, self._on_ack_request)
             await connection.add_listener(self._ack_channel, self._on_ack)
-            # Not the connection's own idea of it, which behind a pooler is the pooler's.
+            # The PID known to the connection may be the pooler's.
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
             self._connection = connection
@@ -159,7 +171,7 @@ class Signals:
                 forget()
             self._connected.set()
             while not await _wait_for_event(lost, within=_HEARTBEAT_SECONDS):
-                await self._query("SELECT")  # a connection can also be lost without a word
+                await self._query("SELECT")  # detects a connection that was lost silently
         finally:
             self._connection = None
             self._connected.clear()
@@ -194,7 +206,7 @@ class Signals:
 
 
 async def _close(connection: asyncpg.Connection) -> None:
-    """End the session in order, or without the server if it does not respond."""
+    """Close gracefully, or terminate if the server does not respond."""
     try:
         async with asyncio.timeout(_QUERY_TIMEOUT_SECONDS):
             await connection.close()

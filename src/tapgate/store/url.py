@@ -1,8 +1,8 @@
-"""Database URLs: the parameters of libpq, validated and translated for asyncpg.
+"""Database URLs: libpq parameters, validated and translated for asyncpg.
 
-asyncpg sends every parameter that it does not know to the server as a startup setting, where a
-misspelled `sslmode` has already cost the encryption and where PgBouncer refuses the connection.
-Here each parameter is honored, known to be harmless, or refused.
+asyncpg sends every unknown parameter to the server as a startup setting. A misspelled `sslmode`
+would thus silently disable encryption, and PgBouncer rejects such connections. This module honors
+each parameter, ignores it if it is known to be harmless, or rejects it.
 """
 
 import functools
@@ -16,19 +16,19 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 
 from tapgate.store import StoreError
 
-#: Understood by asyncpg in a DSN.
+#: Supported by asyncpg in a DSN.
 _DRIVER_PARAMETERS = frozenset(
     "gsslib krbsrvname passfile service ssl_max_protocol_version ssl_min_protocol_version sslcert"
     " sslcrl sslkey sslmode sslnegotiation sslpassword sslrootcert target_session_attrs".split()
 )
 _FILE_PARAMETERS = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
-#: Where the database is and as which user; `database` is asyncpg's name for `dbname`.
+#: Location and user of the database; `database` is asyncpg's name for `dbname`.
 _LOCATION_PARAMETERS = frozenset("host port user password dbname database".split())
 _NUMERIC_PARAMETERS = frozenset(
     "connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval"
     " tcp_user_timeout".split()
 )
-#: Without effect here. Any other value would ask for something that asyncpg cannot do.
+#: Values that have no effect here. Any other value requests a feature that asyncpg lacks.
 _IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
     "channel_binding": frozenset({"disable", "prefer"}),
     "client_encoding": frozenset({"auto", "utf8", "utf-8"}),
@@ -39,12 +39,12 @@ _IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
     "sslcompression": frozenset({"0", "1"}),
     "sslsni": frozenset({"1"}),
 }
-#: Settings of the session that may stand in a URL directly; `options=-c name=value` takes others.
+#: Session settings accepted directly in a URL; others go into `options=-c name=value`.
 _SESSION_SETTINGS = frozenset(
     "application_name idle_in_transaction_session_timeout lock_timeout search_path"
     " statement_timeout".split()
 )
-#: With these an acknowledged payment could be lost, triggers skipped or text misread.
+#: Settings that could lose an acknowledged payment, skip triggers, or corrupt text.
 _DANGEROUS_SETTINGS = frozenset(
     "client_encoding session_replication_role standard_conforming_strings synchronous_commit"
     " zero_damaged_pages".split()
@@ -56,7 +56,7 @@ _PORT_PATTERN = re.compile(r":\d*$")
 
 
 class DatabaseUrl(NamedTuple):
-    dsn: str  # holds neither the location nor the password
+    dsn: str  # contains neither the location nor the password
     hosts: Sequence[tuple[str | None, int | None]]
     user: str | None
     password: str | None
@@ -64,16 +64,16 @@ class DatabaseUrl(NamedTuple):
     tls: ssl.SSLContext | None
     target_session_attrs: str | None
     settings: Mapping[str, str]
-    #: By name, as libpq has them: seconds, counts, and milliseconds for tcp_user_timeout.
+    #: By libpq name, in libpq units: seconds, counts, and milliseconds for tcp_user_timeout.
     numeric_parameters: Mapping[str, int]
 
 
 @functools.lru_cache(maxsize=16)
 def parse_url(url: str) -> DatabaseUrl:
-    """Split and validate a URL. Errors never quote what may be part of a password."""
+    """Parse and validate a URL. Error messages never quote parts that may contain a password."""
     try:
         return _parse(urlsplit(url))
-    except ValueError:  # its text may have the password
+    except ValueError:  # its message may contain the password
         raise _build_url_error("is not valid: percent-encode what is special in it") from None
 
 
@@ -104,7 +104,7 @@ def _parse(parts: SplitResult) -> DatabaseUrl:
 
 
 def _translate_jdbc(query: dict[str, str]) -> None:
-    """libpq accepts JDBC's `ssl=true` too."""
+    """Translate JDBC's `ssl=true`, which libpq accepts too."""
     if query.get("ssl") == "true":
         del query["ssl"]
         query.setdefault("sslmode", "require")
@@ -162,7 +162,7 @@ def _parse_settings(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _parse_options(options: str) -> dict[str, str]:
-    """Settings of the session from what libpq would give the server as command-line options."""
+    """Parse session settings from libpq's `options`, a string of command-line options."""
     settings = {}
     words = (_ESCAPE_PATTERN.sub(r"\1", word) for word in _WORD_PATTERN.findall(options))
     for word in words:
@@ -175,7 +175,7 @@ def _parse_options(options: str) -> dict[str, str]:
 
 
 def _build_system_tls(driver: dict[str, str]) -> ssl.SSLContext | None:
-    """`sslrootcert=system`, as libpq has it: the system's authorities and the full verification."""
+    """Return a context for `sslrootcert=system`: the system's CAs with full verification."""
     if driver.get("sslrootcert") != "system":
         return None
     if driver.pop("sslmode", "verify-full") != "verify-full":
@@ -196,7 +196,7 @@ def _parse_hosts(
         split = [urlsplit(f"//{host}") for host in location.split(",")]
         if not all(one.hostname for one in split):
             raise _build_url_error("has an empty host")
-        # Not `hostname`, which is in lower case: a folder of sockets may be percent-encoded here.
+        # `hostname` is lowercased, but the host may be a percent-encoded socket folder.
         names = [unquote(_PORT_PATTERN.sub("", one.netloc)).strip("[]") for one in split]
         ports = [one.port for one in split]
         if "port" in query and not any(ports):
