@@ -1,1 +1,5 @@
-"""The conversation engine: pure, table-driven. State and event in; state, replies, one call out."""
+"""Conversation engine: pure and table-driven.
+
+It takes the conversation state and an event, and returns the new state, the replies and at most
+one gateway request.
+"""

@@ -1,4 +1,7 @@
-"""What is tapped on: a command at any time, anything else while it is what was offered last."""
+"""Button and list selections.
+
+Command options work at any time. Other options work only while they are the last ones offered.
+"""
 
 from typing import Final
 
@@ -11,7 +14,7 @@ from tapgate.messenger.model.common import Command
 from tapgate.messenger.model.events import OptionChosen
 from tapgate.messenger.model.people import SaveRecipient
 
-#: How many options the channel shows before "More".
+#: Number of options the channel shows before "More".
 _PAGE_SIZE: Final = 9
 
 
@@ -38,7 +41,7 @@ def handle(scene: Turn, event: OptionChosen) -> None:
 
 
 def _save_recipient(scene: Turn) -> None:
-    """The only thing that is offered with no command at work, apart from commands."""
+    """Save the recipient of the last payment: the only non-command option offered while idle."""
     met = scene.conversation.met
     scene.update(met=None, offer=None)
     if met is None:

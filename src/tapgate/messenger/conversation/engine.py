@@ -1,4 +1,4 @@
-"""The conversation's entry: one event in, one step out. No I/O, no clock, no chance."""
+"""Entry point of the conversation engine: processes one event without I/O, clock or randomness."""
 
 from typing import assert_never
 
@@ -38,14 +38,14 @@ def process_event(
             return scene.to_output()
         _notify_if_lapsed(scene)
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
-            # What became of the call was never heard.
+            # The previous turn ended before the outcome of its gateway request was processed.
             event = GatewayUnreachable(uncertain=True)
     _handle(scene, event)
     return scene.to_output()
 
 
 def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
-    """For somebody who writes more than is read."""
+    """Build the reply to a user who exceeds the message rate limit."""
     return TextReply(
         text=texts.translate(person.language or "en", "slow_down", seconds=wait_seconds)
     )
@@ -83,7 +83,10 @@ def _notify_if_lapsed(scene: Turn) -> None:
 
 
 def _is_pin_for_lapsed_conversation(event: Event) -> bool:
-    """A PIN: it was asked for, so it would be wrong to say that it was not."""
+    """Return whether the event carries a PIN.
+
+    The lapsed conversation asked for it, so replying that no PIN was requested would be wrong.
+    """
     if isinstance(event, TextMessage):
         return event.text is None or may_contain_pin(event.text)
     return isinstance(event, FormSubmitted)
@@ -110,7 +113,11 @@ def _handle_form_submitted(scene: Turn, event: FormSubmitted) -> None:
 
 
 def _handle_form_closed(scene: Turn) -> None:
-    """Comes after `Entered`, when what came of it was told; or instead of it."""
+    """Handle a closed form.
+
+    The event follows `FormSubmitted`, whose outcome was already reported, or replaces it when the
+    user closes the form without submitting.
+    """
     answered = scene.conversation.form_answered
     scene.update(form_answered=False)
     if scene.conversation.is_awaiting_pin and not answered:
@@ -135,7 +142,7 @@ def _handle_image_received(scene: Turn, event: ImageReceived) -> None:
 
 
 def _handle_number_changed(scene: Turn) -> None:
-    """Whoever holds the number now may be somebody else."""
+    """Reset identity and trust: the number may have a different holder now."""
     scene.update(
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )

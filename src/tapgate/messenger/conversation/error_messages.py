@@ -1,4 +1,4 @@
-"""What a person is told when the gateway says no."""
+"""User-facing messages for gateway rejections."""
 
 from datetime import datetime
 from typing import Final
@@ -8,7 +8,7 @@ from tapgate.messenger.conversation import texts
 from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model.events import RequestRejected
 
-#: What another amount may cure.
+#: Error codes that a different amount may resolve.
 AMOUNT_ERROR_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
@@ -32,7 +32,7 @@ def render_rejection(scene: Turn, refused: RequestRejected) -> str:
 
 
 def render_code(scene: Turn, code: str) -> str:
-    """Codes that cannot come up in a conversation share one sentence."""
+    """Return the text for an error code, or a general one for codes not expected in a chat."""
     key = f"error.{code}"
     return scene.translate(key if texts.has_text(key) else "error.general")
 

@@ -1,4 +1,7 @@
-"""Walks through a command's script: puts what is open, takes answers, makes calls, hears of it."""
+"""Interpreter for command scripts.
+
+It asks the first open step, applies answers, sends gateway requests and handles their outcomes.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -22,7 +25,7 @@ from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, 
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.model.replies import PinRequest
 
-#: Refusals that say nothing about the request itself: it may be retried as it is.
+#: Error codes that say nothing about the request itself, which may be retried unchanged.
 _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
     Code.SERVICE_UNAVAILABLE: GatewayUnreachable(uncertain=False),
     Code.RATE_LIMITED: GatewayUnreachable(uncertain=False),
@@ -31,7 +34,7 @@ _UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
 
 
 def begin_command(scene: Turn, command: Command, said: str = "") -> None:
-    """A command from its beginning. What was going on is cancelled, and that is said."""
+    """Start a command from its first step. Cancels a command in progress and notifies the user."""
     script = SCRIPTS[command]
     abandon_command(scene)
     scene.update(met=None, suggested=None)
@@ -44,11 +47,11 @@ def begin_command(scene: Turn, command: Command, said: str = "") -> None:
 
 
 def abandon_command(scene: Turn) -> bool:
-    """Cancels what is going on, if anything is."""
+    """Cancel the command in progress. Return False if there is none."""
     conversation = scene.conversation
     if conversation.command is None:
         return False
-    # A look-up that could not be made is nothing that was begun.
+    # A request waiting for a retry needs no cancellation notice: nothing has started.
     if not isinstance(get_current_step(scene), RequestStep):
         what = scene.translate(f"title.{conversation.command}")
         scene.add_reply(SCRIPTS[conversation.command].get_cancel_key(scene), what=what)
@@ -58,7 +61,7 @@ def abandon_command(scene: Turn) -> bool:
 
 
 def get_current_step(scene: Turn) -> Step | None:
-    """The piece at work."""
+    """Return the current step of the command in progress, or None."""
     command = scene.conversation.command
     return None if command is None else SCRIPTS[command].get_step(scene.conversation.piece)
 
@@ -84,7 +87,7 @@ def start_step(scene: Turn, piece: Step) -> None:
             scene.update(stage="collecting")
             scene.ask(piece.prompt(scene), piece.choices(scene))
         case ConfirmStep():
-            # What is confirmed gets its id now: it is kept long before a PIN comes in.
+            # Assign the operation id here, so it is persisted well before the PIN arrives.
             scene.update(
                 stage="confirm", operation=scene.context.new_operation_id, form_answered=False
             )
@@ -95,7 +98,7 @@ def start_step(scene: Turn, piece: Step) -> None:
 
 
 def repeat_question(scene: Turn) -> None:
-    """Repeats the open question; without one, says what can be done."""
+    """Repeat the open question. Without one, suggest commands."""
     match get_current_step(scene):
         case None:
             scene.end_command()
@@ -107,13 +110,13 @@ def repeat_question(scene: Turn) -> None:
 
 
 def reply_and_repeat_question(scene: Turn, key: str) -> None:
-    """Says something and repeats the open question, in one message where it fits."""
+    """Reply and repeat the open question, in a single message if it fits."""
     repeat_question(scene)
     scene.prepend_to_last_reply(key)
 
 
 def apply_answer(scene: Turn, piece: Step, taken: Claimed) -> bool:
-    """Goes on with an answer; False when it was none."""
+    """Apply a parsed answer and continue. Return False if it was not understood."""
     match taken:
         case None:
             return False
@@ -128,7 +131,7 @@ def apply_answer(scene: Turn, piece: Step, taken: Claimed) -> bool:
 
 
 def choose_option(scene: Turn, value: str) -> None:
-    """An option of the open question."""
+    """Apply the chosen option to the open question."""
     match get_current_step(scene):
         case ConfirmStep() as piece if value == "yes":
             apply_answer(scene, piece, {piece.name: value})
@@ -155,12 +158,12 @@ def cancel_command(scene: Turn) -> None:
 
 
 def submit_pin(scene: Turn, piece: PinStep, pins: PinInput) -> None:
-    """The PIN that was asked for."""
+    """Send the request of a PIN step with the PIN the user entered."""
     _send_request(scene, piece, piece.build_request(scene, pins))
 
 
 def handle(scene: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnreachable) -> None:
-    """What became of the call that was made."""
+    """Handle the outcome of the gateway request."""
     piece = get_current_step(scene)
     if piece is None or scene.conversation.stage != "executing":
         scene.end_command()
@@ -178,7 +181,7 @@ def handle(scene: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnr
 
 
 def _is_operation_limit(refused: RequestRejected) -> bool:
-    """Whether a limit of the operation was reached, as opposed to the caller's request rate."""
+    """Return whether the operation's own limit was hit, not the caller's request rate limit."""
     return refused.code == Code.RATE_LIMITED and "limit" in refused.details
 
 
@@ -193,7 +196,7 @@ def _go_to_next(scene: Turn, piece: Step, go: Next) -> None:
         return
     if go == "on":
         scene.set_facts(**{piece.name: scene.facts.get(piece.name, "done")})
-        # What follows needs a confirmation, and an id, of its own.
+        # The following steps need their own confirmation and operation id.
         scene.update(operation=None, uncertain=False)
     advance(scene)
 
@@ -222,7 +225,7 @@ def _handle_wrong_pin(scene: Turn, details: Mapping[str, Any]) -> Next:
 
 
 def _warn_if_uncertain(scene: Turn) -> None:
-    """Before a payment is left of which nobody knows whether it took place."""
+    """Warn the user before abandoning a payment whose outcome is unknown."""
     if scene.conversation.uncertain:
         scene.add_reply("send.left_uncertain")
 

@@ -1,11 +1,14 @@
-"""The words that are commands in any state, whatever was asked."""
+"""Keywords that are commands in any state, regardless of the open question."""
 
 from tapgate.messenger.model.common import Command
 from tapgate.messenger.understanding import resolver
 
 
 def match_command(text: str) -> Command | None:
-    """The command that a text is and nothing else. What holds a figure also answers something."""
+    """Return the command that the whole text names, or None.
+
+    A text with a digit never matches, because it may be an answer.
+    """
     if any(sign.isdigit() for sign in text):
         return None
     known = resolver.match_literal(text, None)

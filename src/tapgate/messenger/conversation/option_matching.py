@@ -1,4 +1,4 @@
-"""What options are called, besides their titles, in either language."""
+"""Synonyms for option titles in English and French, and the matching of text to options."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from tapgate.messenger.model.replies import Option, OptionList
 from tapgate.messenger.understanding.normalization import NUMBER_PLACEHOLDER, normalize_text
 
-#: By an option's value. A name of one word also tells when it is part of a sentence.
+#: Synonyms by option value. A single-word synonym can also match inside a sentence.
 _SYNONYMS: Final = {
     "lost": """lost; loss; missing; misplaced; dropped; i lost it; cannot find it; cant find it
         perdu; perdue; égarée; égaré; je l'ai perdue""",
@@ -29,11 +29,11 @@ _SYNONYMS: Final = {
     "phone": "other number; wrong number; another number; autre numéro; mauvais numéro",
     "keep": "keep; save; keep it; save it; garder; garde; enregistrer",
 }
-#: What a sentence is about that mentions one of their names.
+#: Option values that match when a sentence mentions one of their single-word synonyms.
 _VALUES_MATCHED_IN_SENTENCES: Final = frozenset(
     {"lost", "stolen", "damaged", "id_front", "selfie", "proof_of_address"}
 )
-#: Names of an option alone, but of the whole matter in a sentence.
+#: Words that name an option when used alone, but the whole topic inside a sentence.
 _AMBIGUOUS_WORDS: Final = frozenset({"id", "identity", "identite"})
 _FILLER_WORDS: Final = frozenset(
     normalize_text(word)
@@ -54,7 +54,7 @@ _SYNONYM_WORDS: Final = {
 
 
 def match_option(offer: OptionList, text: str) -> Option | None:
-    """The only option that a text says."""
+    """Return the option that the text names, or None if none or several match."""
     called = [option for option in offer.options if option.title.casefold() == text.casefold()]
     if not called and NUMBER_PLACEHOLDER not in normalize_text(text):
         said = _extract_words(text)
@@ -67,7 +67,7 @@ def match_option(offer: OptionList, text: str) -> Option | None:
 
 
 def find_mentioned_value(text: str, values: Iterable[str]) -> str | None:
-    """The only one of these that is mentioned in a sentence, and not to deny it."""
+    """Return the only value that the sentence mentions, or None. Negated sentences never match."""
     words = _extract_words(text) - _AMBIGUOUS_WORDS
     if words & _NEGATION_WORDS:
         return None
@@ -82,7 +82,7 @@ def find_mentioned_value(text: str, values: Iterable[str]) -> str | None:
 def _get_synonyms(option: Option) -> set[frozenset[str]]:
     value = option.id.rpartition("#")[0]
     if not value:
-        # A command: what it is called besides its title is not decided here.
+        # A command: the resolver owns the synonyms of commands.
         return set()
     own = {
         name

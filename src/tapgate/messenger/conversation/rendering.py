@@ -1,4 +1,4 @@
-"""How money, moments and cards are written for people."""
+"""Formatting of money, dates and times for chat messages."""
 
 from datetime import date, datetime
 
@@ -12,7 +12,7 @@ _MONTH_NAMES = {
 
 
 def format_money(amount: str, currency: str) -> str:
-    """`1234.50` -> `1,234.50 SLE`"""
+    """Format an amount: `1234.50` becomes `1,234.50 SLE`."""
     sign, digits = ("-", amount[1:]) if amount.startswith("-") else ("", amount)
     try:
         return sign + money.format_money(money.parse(digits, currency, allow_zero=True), currency)
@@ -21,12 +21,12 @@ def format_money(amount: str, currency: str) -> str:
 
 
 def format_date(at: date, language: Language) -> str:
-    """`3 Jan 2026`"""
+    """Format a date as `3 Jan 2026`."""
     return f"{at.day} {_MONTH_NAMES[language][at.month - 1]} {at.year}"
 
 
 def format_datetime(at: datetime, language: Language) -> str:
-    """`3 Jan 2026, 14:05`"""
+    """Format a date and time as `3 Jan 2026, 14:05`."""
     return f"{format_date(at, language)}, {at:%H:%M}"
 
 

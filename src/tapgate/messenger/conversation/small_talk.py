@@ -1,4 +1,4 @@
-"""Answers to what is no command and no answer: courtesies, and what only has to be explained."""
+"""Replies to small talk: courtesies and questions that only need an explanation."""
 
 from tapgate.messenger.conversation import interpreter, keywords
 from tapgate.messenger.conversation.steps import AskStep
@@ -7,7 +7,7 @@ from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 
 def handle(scene: Turn, text: str) -> bool:
-    """Whether it was such a thing; then it was answered."""
+    """Reply to small talk. Return False if the text is not small talk."""
     match classify_small_talk(text):
         case "greeting" if interpreter.get_current_step(scene) is not None:
             interpreter.reply_and_repeat_question(scene, "hello_again")
@@ -49,13 +49,13 @@ def _reply_with_fees(scene: Turn) -> None:
 
 
 def _is_farewell(scene: Turn, text: str) -> bool:
-    """ "OK" is a yes where there is something to say yes to."""
+    """Return whether the text ends the chat. "OK" means yes while a suggestion is pending."""
     says_yes = keywords.match_command(text) == "yes"
     is_open = interpreter.get_current_step(scene) is not None
     return not is_open and not (says_yes and scene.conversation.suggested)
 
 
 def _can_interrupt(scene: Turn) -> bool:
-    """What is asked for in words is rather answered by them."""
+    """Return False while a question accepts text, because the text is more likely its answer."""
     piece = interpreter.get_current_step(scene)
     return not isinstance(piece, AskStep) or piece.parse_text is None

@@ -1,4 +1,4 @@
-"""Where a conversation is, and what a step of it leads to."""
+"""Conversation state and the engine's output."""
 
 from typing import Literal
 
@@ -13,36 +13,36 @@ Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """Kept as JSON between two messages. Never holds a PIN."""
+    """State of a conversation, stored as JSON between messages. Never holds a PIN."""
 
     stage: Stage = "idle"
     command: Command | None = None
-    #: The piece of the command's script that is at work: what was asked, or what is looked up.
+    #: Name of the current step in the command's script: a question or a gateway request.
     piece: str | None = None
-    #: What was collected so far, by the name of what was asked for.
+    #: Values collected so far, by step name or fact name.
     facts: dict[str, str] = msgspec.field(default_factory=dict)
-    #: Looked up when a command begins, never older than the conversation.
+    #: Loaded when a command begins. Never older than the conversation.
     subscriber: Subscriber | None = None
-    #: The subscriber's, while one of them is chosen.
+    #: Cards offered while the subscriber chooses one.
     cards: tuple[Card, ...] = ()
-    #: What a PIN is for; the gateway's `request_id`. In here before the PIN comes in, so that the
-    #: same event played again asks for the same thing.
+    #: Operation that the PIN authorizes, sent to the gateway as `request_id`. Stored before the PIN
+    #: arrives, so reprocessing the same event sends the same idempotency key.
     operation: str | None = None
-    #: Money was sent under `operation` and nobody knows whether it arrived.
+    #: A payment was sent under `operation` and its outcome is unknown.
     uncertain: bool = False
-    #: The form of `operation` was filled in, and what came of it was told.
+    #: The form of `operation` was submitted and its outcome reported.
     form_answered: bool = False
-    #: What was offered last: for an answer by number, and for "More".
+    #: Last options offered, for answers by number and for "More".
     offer: OptionList | None = None
-    #: What a yes to what was said last begins. Never a movement of money.
+    #: Command that "yes" to the last reply starts. Never a money transfer.
     suggested: Command | None = None
-    #: Grows with each question; options of an older one have expired.
+    #: Increases with each question. Options of earlier questions are expired.
     question: int = 0
-    #: Who was paid just now, and could be kept.
+    #: Recipient of the last payment, who can be saved.
     met: Recipient | None = None
-    #: The one before ended because nobody answered, with money in progress.
+    #: The previous conversation expired with an operation pending, or its state was unreadable.
     lapsed: bool = False
-    #: What was learnt about the person in this conversation; also an effect of the step in which.
+    #: Facts about the person learned in this conversation, each also emitted as an effect.
     language: Language | None = None
     phone: str | None = None
     trusted: bool = False
@@ -57,8 +57,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of processing one event."""
+
     conversation: Conversation
     replies: tuple[Reply, ...] = ()
-    #: What becomes of it is the next event, at once.
+    #: Sent immediately. Its outcome is the next event.
     request: GatewayRequest | None = None
     effects: tuple[Effect, ...] = ()

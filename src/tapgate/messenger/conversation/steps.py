@@ -1,8 +1,8 @@
-"""What a command's script is made of, in the order in which it happens.
+"""Steps that make up a command's script, in execution order.
 
-The first piece that is open is the one at work. It is open while it is needed and nothing is known
-under its name; so where a conversation stands follows from what is known, and going back means
-forgetting something.
+The first open step is the current one. A step is open while it is needed and no fact is stored
+under its name. The position in a script therefore follows from the facts, and going back means
+clearing a fact.
 """
 
 import re
@@ -17,19 +17,19 @@ from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.understanding.secret_detection import may_contain_pin, mentions_secret
 
-#: Where it goes after an answer of the gateway: on; back to what is no longer known; nowhere.
+#: What follows a gateway response: the next step, the first step whose fact was cleared, or the
+#: end of the command.
 Next = Literal["on", "back", "end"]
-#: What becomes of somebody's answer: facts, a call for which it is used at once and not kept, the
-#: end of the command. None: it was not understood.
+#: Result of parsing a user's answer: facts to store, a gateway request that uses the answer
+#: without storing it, or the end of the command. None if the answer was not understood.
 Claimed = Mapping[str, str] | GatewayRequest | Literal["end"] | None
 
 
-#: What a PIN looks like.
 PIN_PATTERN: Final = re.compile(r"[0-9]{4}")
 
 
 class PinInput(SecretStruct, frozen=True, kw_only=True):
-    """What was entered: `new_pin` only where one is chosen."""
+    """PIN entered by the user. `new_pin` differs from `pin` only when the PIN is changed."""
 
     pin: str
     new_pin: str
@@ -44,7 +44,7 @@ def proceed(scene: Turn, result: Any) -> Next:
 
 
 def use_default_message(scene: Turn, refused: RequestRejected) -> Next | None:
-    """None: the general sentence for the code, and the end of the command."""
+    """Return None: reply with the default message for the error code and end the command."""
     return None
 
 
@@ -53,8 +53,10 @@ def never(text: str) -> bool:
 
 
 def is_pin_not_serial(text: str) -> bool:
-    """Where a card's serial is asked for: one word with a letter in it is one, not a PIN, unless it
-    says that it is."""
+    """Return whether the text is a PIN, given that the question asks for a card serial.
+
+    A single word with a letter is a serial, unless the text mentions a secret.
+    """
     is_serial = len(text.split()) == 1 and any(sign.isalpha() for sign in text)
     return may_contain_pin(text) and (not is_serial or mentions_secret(text))
 
@@ -65,13 +67,15 @@ def no_choices(scene: Turn) -> list[Choice]:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
+    """Base class of script steps."""
+
     name: str
-    #: The key of what is said when words do not answer it.
+    #: Text key of the reply to a text that does not answer the step.
     not_understood_key: str = "unread.choice"
-    #: The key of what is said when it may have been done, but no answer came.
+    #: Text key of the reply when the request may have succeeded but no response arrived.
     uncertain_key: str = "unreachable"
     is_needed: Callable[[Turn], bool] = always
-    #: For pieces that call the gateway.
+    #: Used by steps that send a gateway request.
     on_success: Callable[[Turn, Any], Next] = proceed
     on_rejection: Callable[[Turn, RequestRejected], Next | None] = use_default_message
 
@@ -81,29 +85,32 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestStep(Step):
-    """Calls the gateway with what is known."""
+    """Step that sends a gateway request built from the stored facts."""
 
     build_request: Callable[[Turn], GatewayRequest]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskStep(Step):
-    """Asks something. `read` takes words, `chose` an option's value, `seen` a picture."""
+    """Step that asks a question.
+
+    `parse_text` accepts text, `parse_option` an option's value, `parse_image` an image.
+    """
 
     prompt: Callable[[Turn], str]
     choices: Callable[[Turn], list[Choice]] = no_choices
-    #: Known without asking, for instance because there is only one to choose from.
+    #: Returns an answer known without asking, for example the only choice.
     infer_answer: Callable[[Turn], str | None] = lambda scene: None
     parse_text: Callable[[Turn, str], Claimed] | None = None
     parse_option: Callable[[Turn, str], Claimed] | None = None
     parse_image: Callable[[Turn, EncodedImage], Claimed] | None = None
-    #: Whether words are a PIN that nobody asked for, rather than an answer.
+    #: Returns whether a text is an unrequested PIN rather than an answer.
     looks_like_pin: Callable[[str], bool] = may_contain_pin
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfirmStep(Step):
-    """Shows what is about to happen. Only a clear yes, given to this very question, goes on."""
+    """Step that asks for confirmation. Only an explicit yes to this question proceeds."""
 
     prompt: Callable[[Turn], str]
     not_understood_key: str = "unread.confirm"
@@ -111,24 +118,24 @@ class ConfirmStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class PinStep(Step):
-    """Asks for a PIN and calls the gateway with it."""
+    """Step that asks for a PIN and sends a gateway request with it."""
 
     prompt: Callable[[Turn], str]
     build_request: Callable[[Turn, PinInput], GatewayRequest]
     form: Literal["pin", "new_pin", "change_pin"] = "pin"
     not_understood_key: str = "unread.pin"
-    #: Whether no answer may mean that money has moved.
+    #: Whether money may have moved when no response arrives.
     moves_money: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """All of a command. `begin` takes over what was said along with it."""
+    """Definition of a command. `on_begin` extracts facts from the text that started it."""
 
     command: Command
     steps: tuple[Step, ...]
     on_begin: Callable[[Turn, str], None] = lambda scene, text: None
-    #: The key of what is said when it is given up.
+    #: Returns the text key of the reply when the command is canceled.
     get_cancel_key: Callable[[Turn], str] = lambda scene: "cancelled"
 
     def get_step(self, name: str | None) -> Step | None:

@@ -1,4 +1,4 @@
-"""What is said in words: a PIN, a command, an answer, or something to guess at, in this order."""
+"""Text messages, interpreted as a PIN, a command, an answer or a guessed intent, in this order."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 _DIGITS_PATTERN: Final = re.compile(r"[0-9]+")
 _MIN_SERIAL_DIGITS: Final = 4
-#: What these say is never the name of an option.
+#: Commands whose keywords never name an option.
 _RESERVED_COMMANDS: Final = frozenset({"menu", "help", "yes", "no", "cancel"})
 
 
@@ -81,14 +81,18 @@ def _handle_pin_text(
 
 
 def _infer_command_at_pin_step(meaning: Intent, text: str) -> Command | None:
-    """A guess may end something, never go on with it, and never where a PIN may be meant."""
+    """Return the guessed command, or None if acting on the guess would be unsafe.
+
+    A guess may end the command in progress but never continue it or send money. A text with digits
+    may be a PIN and is never treated as a command.
+    """
     if meaning.command in ("send", "yes") or may_contain_pin(text) or _DIGITS_PATTERN.search(text):
         return None
     return meaning.command
 
 
 def _handle_option_text(scene: Turn, exact: Command | None, text: str, *, late: bool) -> bool:
-    """Whether the text says one of the options that are offered."""
+    """Choose the offered option that the text names. Return False if it names none."""
     offer = scene.conversation.offer
     if (
         offer is None
@@ -104,7 +108,10 @@ def _handle_option_text(scene: Turn, exact: Command | None, text: str, *, late: 
 
 
 def _parse_pins(text: str, piece: PinStep) -> PinInput | None:
-    """As many PINs as are asked for, and no other figures."""
+    """Return the PINs in the text, or None unless it has exactly the requested number of them.
+
+    Any other digits in the text also make the result None.
+    """
     figures = _DIGITS_PATTERN.findall(unicodedata.normalize("NFKC", text))
     asked = 2 if piece.form == "change_pin" else 1
     if (
@@ -117,7 +124,7 @@ def _parse_pins(text: str, piece: PinStep) -> PinInput | None:
 
 
 def _handle_answer_to_own_command(scene: Turn, command: Command, text: str) -> bool:
-    """ "French" is a command, and what the same command asks for."""
+    """Apply a command keyword as an answer to the same command, for example "French"."""
     piece = interpreter.get_current_step(scene)
     if (
         command != scene.conversation.command
@@ -129,7 +136,7 @@ def _handle_answer_to_own_command(scene: Turn, command: Command, text: str) -> b
 
 
 def _handle_answer(scene: Turn, text: str, *, late: bool) -> bool:
-    """Whether the text answers what was asked or offered last."""
+    """Apply the text to the last question or offer. Return False if neither accepts text."""
     offer, number = scene.conversation.offer, reading.parse_list_number(text)
     if offer is not None and text.casefold() == offer.more.title.casefold():
         buttons.handle(scene, OptionChosen(id=offer.more.id))
@@ -160,7 +167,7 @@ def _reply_not_understood(scene: Turn, piece: Step) -> None:
 
 
 def _handle_intent(scene: Turn, meaning: Intent, text: str) -> None:
-    """What the words seem to ask for, where no answer in words is expected."""
+    """Act on the guessed intent of a text when the open question accepts no text."""
     if _is_bare_number(scene, text):
         meaning = Intent()
     order = reading.parse_transfer(text, scene.person.phone, scene.context.currency)
@@ -184,7 +191,11 @@ def _handle_intent(scene: Turn, meaning: Intent, text: str) -> None:
 
 
 def _is_bare_payee(scene: Turn, text: str) -> bool:
-    """A phone number that begins as one, or a serial with so many digits that it is no word."""
+    """Return whether the text is only a payee.
+
+    That is a phone number starting with 0 or +, or a card serial with enough digits not to be a
+    word.
+    """
     if text.startswith(("0", "+")):
         return reading.parse_phone(text, scene.person.phone) is not None
     order = reading.parse_transfer(text, None, scene.context.currency)
@@ -193,8 +204,11 @@ def _is_bare_payee(scene: Turn, text: str) -> bool:
 
 
 def _is_continuation(scene: Turn, command: Command, *, is_order: bool) -> bool:
-    """Whether a guess says no more than what is at work already: that is not begun again. A guess
-    is no yes, either."""
+    """Return whether a guessed command must not start.
+
+    A guess does not restart the command in progress, unless it names a payee, and never counts as
+    yes.
+    """
     return command == "yes" or (command == scene.conversation.command and not is_order)
 
 

@@ -1,6 +1,6 @@
-"""One step in the making: who speaks with whom, what is said and what is remembered.
+"""Turn: one incoming event processed to completion.
 
-Everything that a script does, it does to a scene. Nothing of it outlives the step but the `Step`.
+Scripts act only on a `Turn`. Only its `EngineOutput` outlives it.
 """
 
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ from tapgate.messenger.model.people import (
 )
 from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
 
-#: What the channel shows of an option: the fewer there are, the shorter the buttons.
+#: Channel limits. Up to `MAX_BUTTONS` options are buttons, more are list rows with longer titles.
 MAX_BUTTONS = 3
 _MAX_BODY_LENGTH = 1024
 _MAX_BUTTON_LENGTH, _MAX_ROW_LENGTH, _MAX_DESCRIPTION_LENGTH = 20, 24, 72
 
 
 class Choice(NamedTuple):
-    """Something to choose, before it belongs to a question."""
+    """Option before it is attached to a question."""
 
     value: str
     title: str
@@ -39,6 +39,8 @@ class Choice(NamedTuple):
 
 
 class Turn:
+    """Working state of a turn: person, conversation, replies, effects and gateway request."""
+
     def __init__(self, person: Person, conversation: Conversation, setting: TurnContext) -> None:
         self.person = _merge_person(person, conversation)
         self.conversation = conversation
@@ -55,7 +57,7 @@ class Turn:
             effects=tuple(self.effects),
         )
 
-    # What is remembered
+    # State
 
     @property
     def facts(self) -> dict[str, str]:
@@ -63,13 +65,13 @@ class Turn:
 
     @property
     def subscriber(self) -> Subscriber:
-        """Of a script that has looked them up."""
+        """The subscriber. Valid only after the script has loaded it."""
         assert self.conversation.subscriber is not None
         return self.conversation.subscriber
 
     @property
     def phone(self) -> str:
-        """Of a script that has asked for it where it was not known."""
+        """The phone number. Valid only in scripts that ask for it when it is unknown."""
         assert self.person.phone is not None
         return self.person.phone
 
@@ -87,7 +89,7 @@ class Turn:
         self.update(facts={name: fact for name, fact in self.facts.items() if name not in names})
 
     def end_command(self) -> None:
-        """Nothing is going on any more. What was offered last may still be chosen by number."""
+        """End the command in progress. The last offered options can still be chosen by number."""
         self.update(
             stage="idle",
             command=None,
@@ -118,7 +120,7 @@ class Turn:
         recipients = tuple(r for r in self.person.recipients if r.card_serial != card_serial)
         self.person = msgspec.structs.replace(self.person, recipients=recipients)
 
-    # What is said
+    # Replies
 
     def translate(self, key: str, **values: object) -> str:
         return texts.translate(self.language, key, **values)
@@ -133,7 +135,7 @@ class Turn:
         self.replies.append(TextReply(text=self.translate(key, **values)))
 
     def prepend_to_last_reply(self, key: str) -> None:
-        """In one message with the last, where it fits."""
+        """Put a text before the last reply, in the same message if it fits."""
         said, last = self.translate(key), self.replies[-1]
         together = f"{said}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
         if isinstance(last, DocumentReply) or len(together) > _MAX_BODY_LENGTH:
@@ -142,25 +144,25 @@ class Turn:
             self.replies[-1] = msgspec.structs.replace(last, text=together)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
-        """Puts a question; the options of the one before have expired, unless it is the same."""
+        """Ask a question. Options of a different previous question expire."""
         choices = tuple(choices)
         number = self.conversation.question
         offer = self._build_option_list(text, choices, number)
         before = self.conversation.offer
         if before is None or offer != msgspec.structs.replace(before, start=0):
-            # By the clock, so that it grows even where the conversation before is forgotten.
+            # Based on the clock, so it increases even if the previous conversation was deleted.
             number = max(number + 1, int(self.context.now.timestamp()))
             offer = self._build_option_list(text, choices, number)
         self.update(question=number, offer=offer, suggested=None)
         self.replies.append(offer or TextReply(text=text))
 
     def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
-        """Says something, and what could be done next; where it is a question, what a yes means."""
+        """Reply and offer next commands. `yes` is the command that answering yes starts."""
         self.ask(text, [self.build_command_choice(name) for name in commands])
         self.update(suggested=None if yes == "send" else yes)
 
     def build_command_choice(self, name: Command) -> Choice:
-        """A way to a command. It never expires, so it belongs to no question."""
+        """Build an option that starts a command. It belongs to no question, so it never expires."""
         return Choice(
             f"cmd:{name}", self.translate(f"title.{name}"), self.translate(f"about.{name}")
         )
@@ -191,7 +193,7 @@ def _build_option_id(value: str, number: int) -> str:
 
 
 def _merge_person(person: Person, conversation: Conversation) -> Person:
-    """The person, with what this conversation has taught: an effect may not be seen to yet."""
+    """Return the person with facts from this conversation, whose effects may not be applied yet."""
     return msgspec.structs.replace(
         person,
         language=conversation.language or person.language,

@@ -1,1 +1,1 @@
-"""Forms of the channel in which a PIN is entered, encrypted all the way to this service."""
+"""Channel forms for PIN entry, encrypted end to end between the form client and this service."""

@@ -1,7 +1,7 @@
-"""What the provider's form client encrypts, and the answers to it.
+"""Decryption of form client requests and encryption of the responses.
 
-A request has an AES key of its own, encrypted with our RSA key; the answer goes out under the same
-key with every bit of the initial vector flipped, so that no vector is used twice.
+Each request carries its own AES key, encrypted with our RSA key. The response uses the same AES
+key with every bit of the initialization vector flipped, so no vector is reused.
 """
 
 import base64
@@ -33,14 +33,16 @@ _MIN_RSA_BITS = 2048
 
 
 class DecryptionError(Exception):
-    """Not encrypted for this key, or changed on the way. The provider's client then fetches our
-    public key again and tries once more."""
+    """The request is not encrypted for this key, or was modified in transit.
+
+    On this status, the provider's client fetches our public key again and retries once.
+    """
 
     status = 421
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it is sent; all in base64. The data's last 16 bytes are its tag."""
+    """Encrypted request, all fields in base64. The last 16 bytes of the data are the GCM tag."""
 
     encrypted_aes_key: str
     encrypted_flow_data: str
@@ -56,12 +58,14 @@ class DecryptedRequest(NamedTuple):
 
 
 class FlowKey:
+    """RSA private key that decrypts form requests."""
+
     def __init__(self, pem: str) -> None:
         self._key = _load_rsa_key(pem)
 
     @property
     def public_pem(self) -> str:
-        """What the other side encrypts with."""
+        """Public key in PEM, which the form client encrypts with."""
         encoded = self._key.public_key().public_bytes(
             Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
         )
@@ -79,7 +83,7 @@ class FlowKey:
             )
             request = msgspec.json.decode(plain, type=dict[str, Any])
         except (InvalidTag, ValueError, RecursionError):
-            # Not chained: the text of an exception may repeat what was decrypted.
+            # Not chained: the exception's message may contain decrypted data.
             raise DecryptionError from None
         return DecryptedRequest(request, lambda answer: _encrypt(aes_key, vector, answer))
 
@@ -96,14 +100,14 @@ def _encrypt(aes_key: bytes, vector: bytes, answer: dict[str, Any]) -> str:
 def _decode_base64(encoded: str) -> bytes:
     content = base64.b64decode(encoded, validate=True)
     if base64.b64encode(content).decode() != encoded:
-        # Bits after the end: the same bytes in another spelling.
+        # Nonzero trailing bits: a second encoding of the same bytes.
         raise binascii.Error("not canonical")
     return content
 
 
 @lru_cache(maxsize=1)
 def _load_rsa_key(pem: str) -> RSAPrivateKey:
-    """Kept: that its factors are primes takes a good tenth of a second to prove."""
+    """Load the RSA key. Cached, because the primality check takes over a tenth of a second."""
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except TypeError:

@@ -1,9 +1,15 @@
-"""What the provider's form client asks, and what it is answered.
+"""Data endpoint that the provider's form client calls.
 
-200 with the next screen; 421 for what cannot be decrypted, also when no key is set; 427 for a form
-that cannot be used any more, which closes it; 400 for an action that is none; 503 while the form
-cannot be looked up. All but 421 are encrypted. What is entered is handed on, and neither kept nor
-logged nor repeated.
+Response statuses:
+
+- 200: the next screen.
+- 400: unknown action.
+- 421: the request cannot be decrypted, or no key is configured.
+- 427: the form can no longer be used. The client closes it.
+- 503: the form cannot be loaded at the moment.
+
+All responses except 421 are encrypted. Submitted values are passed on and never stored, logged
+or returned.
 """
 
 import re
@@ -23,13 +29,15 @@ from tapgate.store.database import Database
 
 FlowResponse = tuple[int, dict[str, Any]]
 
-#: What a client reports is in its own hands: a word is logged, nothing that could be a PIN.
+#: Client error reports are untrusted. Only a single word without digits is logged, never a PIN.
 _WORD_PATTERN = re.compile(r"[A-Za-z_-]{1,60}")
 
 _log = structlog.get_logger()
 
 
 class FlowServices(Protocol):
+    """Services that the data endpoint needs."""
+
     @property
     def database(self) -> Database: ...
     @property
@@ -39,7 +47,7 @@ class FlowServices(Protocol):
 
 
 class FormResult(Protocol):
-    """What became of what was entered. Not finished: `text` says why, and the form stays."""
+    """Outcome of a form submission. If not finished, `text` states why and the form stays open."""
 
     @property
     def finished(self) -> bool: ...
@@ -48,12 +56,12 @@ class FormResult(Protocol):
 
 
 S = TypeVar("S", bound=FlowServices)
-#: None: the form was used meanwhile.
+#: Returns None if the form was used in the meantime.
 SubmitForm = Callable[[S, Form, FormSubmitted], Awaitable[FormResult | None]]
 
 
 async def handle(services: S, body: bytes, enter: SubmitForm[S]) -> tuple[int, str]:
-    """Status and text of the answer."""
+    """Return the status and body of the response."""
     if services.flow_key is None:
         return DecryptionError.status, ""
     try:
@@ -111,7 +119,7 @@ async def _handle_submission(
     try:
         entry = await enter(services, form, entered)
     except Exception:
-        # Whatever it is: the form stays, and the operation's id sees to it that it happens once.
+        # Keep the form open after any failure: the operation's id makes a retry idempotent.
         _log.exception("flows.submission_failed", form=form.form)
         return 200, screens.render_screen(form, screens.get_error_text(form.language, "try_again"))
     if entry is None:
@@ -123,8 +131,10 @@ async def _handle_submission(
 
 
 def _build_success(token: str) -> dict[str, Any]:
-    """Ends the flow. These parameters come back through the chat, so they hold no secret: the token
-    has just been used."""
+    """Build the response that ends the flow.
+
+    Its parameters come back through the chat, so they hold no secret. The token has just been used.
+    """
     params = {"flow_token": token}
     return {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
 

@@ -1,6 +1,6 @@
-"""The other end: what the provider's form client does with our public key.
+"""Form client that encrypts requests with our public key, as the provider's client does.
 
-For tests, and for a developer who has no account at the provider.
+Used by tests and by developers without an account at the provider.
 """
 
 import base64
@@ -22,7 +22,7 @@ from tapgate.messenger.flows.cipher import (
 
 
 class FlowClient:
-    """One request and the answer to it."""
+    """Client for a single request and its response."""
 
     def __init__(self, public_pem: str) -> None:
         key = load_pem_public_key(public_pem.encode())
@@ -33,7 +33,7 @@ class FlowClient:
         self._vector = os.urandom(IV_BYTES)
 
     def encrypt(self, request: dict[str, Any]) -> bytes:
-        """A request's body."""
+        """Return the encrypted body of a request."""
         plain = msgspec.json.encode(request)
         return msgspec.json.encode(
             Envelope(

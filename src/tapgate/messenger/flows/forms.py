@@ -1,6 +1,6 @@
-"""Forms that were sent to somebody, by the random token that each is recognised by.
+"""Issued forms, each identified by a random token.
 
-Whoever knows a token may enter a PIN for what the form asks, so only its hash is kept.
+Anyone with the token may submit a PIN for the form's operation, so only its hash is stored.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from tapgate.messenger.model.replies import PinRequest
 from tapgate.store.database import Database
 
 FORM_LIFETIME = timedelta(minutes=5)
-#: Kept per person, the newest: an expired form is still answered in the person's language.
+#: Newest forms stored per person. An expired form still gets a response in the person's language.
 MAX_FORMS_PER_PERSON = 20
 
 _TOKEN_BYTES = 32
@@ -26,7 +26,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: bytes
     address: str
     form: Literal["pin", "new_pin", "change_pin"]
-    #: What is entered is for this and nothing else.
+    #: The only operation that the submitted PIN authorizes.
     operation: str
     language: Language
     text: str
@@ -35,7 +35,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 async def issue(
     tx: asyncpg.Connection, *, address: str, ask: PinRequest, language: Language, now: datetime
 ) -> str:
-    """Return a new form's token. An older form for the same operation can no longer be used."""
+    """Issue a form and return its token. Invalidates earlier forms for the same operation."""
     await tx.execute(
         """DELETE FROM messenger.forms WHERE token_hash IN (
                SELECT token_hash FROM messenger.forms WHERE address = $1
@@ -67,7 +67,7 @@ async def issue(
 
 
 async def find(connection: asyncpg.Connection, token: str, now: datetime) -> Form | None:
-    """A form that can still be used."""
+    """Return the form with this token if it is unused and has not expired."""
     row = await connection.fetchrow(
         """SELECT token_hash, address, form, operation, language, text FROM messenger.forms
            WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2""",
@@ -78,7 +78,7 @@ async def find(connection: asyncpg.Connection, token: str, now: datetime) -> For
 
 
 async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
-    """Whether a form that was found a moment ago still is one."""
+    """Return whether a form returned by `find` is still unused and has not expired."""
     found: bool = await database.fetchval(
         """SELECT EXISTS (SELECT FROM messenger.forms
                           WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2)""",
@@ -89,7 +89,7 @@ async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
 
 
 async def get_language(connection: asyncpg.Connection, token: str) -> Language | None:
-    """Also of a form that has ended."""
+    """Return the language of a form, including used and expired forms."""
     language: Language | None = await connection.fetchval(
         "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_token(token)
     )
@@ -97,8 +97,11 @@ async def get_language(connection: asyncpg.Connection, token: str) -> Language |
 
 
 async def mark_used(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
-    """True for one caller only. Whoever found a form in time may use it a little later: what was
-    entered has been acted on by then."""
+    """Mark a form as used. Returns True for one caller only.
+
+    Expiry is not checked again: the caller found the form in time and has already processed the
+    submission.
+    """
     used = await tx.fetchval(
         """UPDATE messenger.forms SET used_at = $2
            WHERE token_hash = $1 AND used_at IS NULL RETURNING true""",
@@ -109,5 +112,5 @@ async def mark_used(tx: asyncpg.Connection, token_hash: bytes, now: datetime) ->
 
 
 def hash_token(token: str) -> bytes:
-    """Without a key: a token is far too long to be guessed."""
+    """Hash a token. The hash needs no key, because a token is too long to guess."""
     return hashlib.sha256(token.encode()).digest()

@@ -1,7 +1,7 @@
-"""What the forms show, and what may be entered in them.
+"""Form screens: texts and input validation.
 
-Each form is a flow of its own at the provider, with one screen: `published/<flow>.json` is what is
-uploaded there. A screen's words come from here, in the person's language.
+Each form is a separate flow with one screen at the provider. `published/<flow>.json` is the
+definition to upload there. The texts come from this module, in the person's language.
 """
 
 import re
@@ -15,13 +15,13 @@ from tapgate.messenger.model.events import FormSubmitted
 FormErrorCode = Literal["four_digits", "not_the_same", "same_as_old", "try_again", "ended"]
 
 _PIN_PATTERN = re.compile(r"[0-9]{4}")
-#: The longest text that the provider's client shows.
+#: Maximum text length of the provider's client.
 _MAX_TEXT_LENGTH = 4096
 
 
 class Screen(NamedTuple):
     id: str
-    #: What is entered, in this order.
+    #: Input fields, in display order.
     fields: tuple[str, ...]
 
 
@@ -31,7 +31,7 @@ SCREENS: Final[Mapping[str, Screen]] = {
     "change_pin": Screen("CHANGE_PIN", ("pin", "new_pin", "repeated_pin")),
 }
 
-#: Labels have at most 20 characters, buttons 35, headings 80.
+#: Limits: labels 20 characters, buttons 35, headings 80.
 _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "pin": "Enter your PIN",
@@ -74,8 +74,10 @@ _ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
 
 
 def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
-    """A form's screen. The provider's client itself shows `error_message`, above the screen, and
-    only where there is one."""
+    """Return the screen of a form.
+
+    The provider's client displays `error_message` above the screen if it is present.
+    """
     screen, words = SCREENS[form.form], _LABELS[form.language]
     data = {
         "heading": words[form.form],
@@ -88,7 +90,7 @@ def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
 
 
 def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | FormErrorCode:
-    """What was entered in a form, or what is wrong with it."""
+    """Return the submitted values, or the code of the first validation error."""
     pins = {field: _parse_pin(data.get(field)) for field in SCREENS[form.form].fields}
     if None in pins.values():
         return "four_digits"

@@ -1,6 +1,5 @@
-"""The words that all parts of the messenger share: what comes in, what goes out, what is asked of
-the gateway in between. No I/O.
+"""Data model shared by all parts of the messenger. No I/O.
 
-A channel's delivery is read into `Received`; the conversation engine takes an `Event` and answers
-with `Reply`s and at most one `Call`; what becomes of the call is the next event.
+A channel's delivery is parsed into `ReceivedMessage` objects. The conversation engine takes an
+`Event` and returns replies and at most one `GatewayRequest`, whose outcome is the next event.
 """

@@ -1,4 +1,4 @@
-"""What the other words are made of."""
+"""Base types of the messenger's data model."""
 
 from typing import Literal, get_args
 
@@ -6,7 +6,7 @@ import msgspec
 
 Language = Literal["en", "fr"]
 LANGUAGES: tuple[Language, ...] = ("en", "fr")
-#: What a person may want; also the words that work in any state.
+#: Commands a user can give, including the ones that work in any state.
 Command = Literal[
     "menu",
     "help",
@@ -31,16 +31,16 @@ Command = Literal[
 COMMANDS: tuple[Command, ...] = get_args(Command)
 DocumentType = Literal["id_front", "id_back", "selfie", "proof_of_address"]
 
-#: How long a person may think before the conversation ends and money in progress is cancelled.
+#: Inactivity after which the conversation ends and a payment in progress is canceled.
 CONVERSATION_TIMEOUT_SECONDS = 5 * 60
 
 
 class TaggedStruct(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Kept as JSON, so it says what it is."""
+    """Struct stored as JSON with a tag for its type."""
 
 
 class SecretStruct(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds a PIN: never kept, never shown."""
+    """Struct that holds a PIN or code. It is never stored, and its repr hides all fields."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"

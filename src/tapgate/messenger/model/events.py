@@ -1,4 +1,4 @@
-"""What the conversation engine is told."""
+"""Events that the conversation engine processes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,20 +10,21 @@ from tapgate.messenger.model.common import Command, Language, SecretStruct, Tagg
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What free text seems to ask for: a command, or a few to choose from, or nothing known."""
+    """Intent of a free text: a command, a few candidates, or unknown."""
 
     command: Command | None = None
     candidates: tuple[Command, ...] = ()
-    #: Whether the command was said in so many words: then it also wins over an open question.
+    #: Whether the text names the command literally. It then takes precedence over an open question.
     is_exact: bool = False
-    #: The language of the words that were recognised.
+    #: Language of the recognized words.
     language: Language | None = None
 
 
 class TextMessage(SecretStruct, frozen=True, kw_only=True):
-    """Free text, which may be a PIN. None: withheld, see `Words`.
+    """Free text, which may be a PIN.
 
-    `late`: sent before something that was handled already.
+    `text` is None if it was withheld (see `TextContent`). `is_late` is True if the message was sent
+    before one that was already processed.
     """
 
     text: str | None
@@ -37,7 +38,7 @@ class OptionChosen(TaggedStruct, frozen=True, kw_only=True):
 
 
 class FormSubmitted(SecretStruct, frozen=True, kw_only=True):
-    """The fields of a PIN form."""
+    """Fields of a submitted PIN form."""
 
     operation: str
     pin: str | None = None
@@ -49,13 +50,13 @@ class FormClosed(TaggedStruct, frozen=True, kw_only=True):
 
 
 class ImageReceived(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture that was checked and made anew."""
+    """Image that was validated and re-encoded."""
 
     image: EncodedImage
 
 
 class ImageRejected(TaggedStruct, frozen=True, kw_only=True):
-    """`reason` is what comes after "The picture" in a sentence, in English."""
+    """Image that was rejected. `reason` completes an English sentence that starts "The picture"."""
 
     reason: str
 
@@ -65,19 +66,19 @@ class NumberChanged(TaggedStruct, frozen=True, kw_only=True):
 
 
 class UnsupportedMessage(TaggedStruct, frozen=True, kw_only=True):
-    """A sticker, a place, a voice message."""
+    """Message of an unsupported kind, such as a sticker, a location or a voice message."""
 
     kind: str
 
 
 class RequestSucceeded(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gateway answered to the engine's call; its type is named at the call."""
+    """Gateway response to the engine's request, whose docstring states the type of `result`."""
 
     result: Any
 
 
 class RequestRejected(TaggedStruct, frozen=True, kw_only=True):
-    """The gateway said no."""
+    """Gateway request that was declined or rejected."""
 
     code: str
     message: str | None = None
@@ -85,7 +86,7 @@ class RequestRejected(TaggedStruct, frozen=True, kw_only=True):
 
 
 class GatewayUnreachable(TaggedStruct, frozen=True, kw_only=True):
-    """No answer. With `uncertain` it may have been done all the same."""
+    """No response from the gateway. If `uncertain`, the request may have been executed."""
 
     uncertain: bool
 

@@ -1,4 +1,4 @@
-"""What the conversation engine asks of the gateway, and what it is answered."""
+"""Requests from the conversation engine to the gateway, and their results."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,13 +10,13 @@ from tapgate.messenger.model.common import DocumentType, SecretStruct, TaggedStr
 
 
 class FindSubscriber(TaggedStruct, frozen=True, kw_only=True):
-    """-> Subscriber | None, by the person's own phone number."""
+    """Find a subscriber by the person's own phone number. Result: `Subscriber | None`."""
 
     phone: str
 
 
 class RegisterSubscriber(SecretStruct, frozen=True, kw_only=True):
-    """-> Subscriber"""
+    """Register a subscriber. Result: `Subscriber`."""
 
     phone: str
     first_name: str
@@ -25,39 +25,44 @@ class RegisterSubscriber(SecretStruct, frozen=True, kw_only=True):
 
 
 class GetBalance(TaggedStruct, frozen=True, kw_only=True):
-    """-> Balance"""
+    """Get the balance of a wallet. Result: `Balance`."""
 
     subscriber_id: str
 
 
 class GetLimits(TaggedStruct, frozen=True, kw_only=True):
-    """-> Limits"""
+    """Get the limits of a KYC level. Result: `Limits`."""
 
     kyc_level: int
 
 
 class FindPayeeByCard(TaggedStruct, frozen=True, kw_only=True):
-    """-> Payee | None: who is paid through a card."""
+    """Find the payee of a card. Result: `Payee | None`."""
 
     card_serial: str
 
 
 class FindPayeeByPhone(TaggedStruct, frozen=True, kw_only=True):
-    """-> Payee | None: who is paid under a phone number. Without an active card: `card_serial` is
-    None."""
+    """Find the payee with a phone number. Result: `Payee | None`.
+
+    The payee's `card_serial` is None without an active card.
+    """
 
     phone: str
 
 
 class QuoteTransfer(TaggedStruct, frozen=True, kw_only=True):
-    """-> Quoted"""
+    """Quote a transfer. Result: `TransferQuote`."""
 
     sender_id: str
     amount: str
 
 
 class SendMoney(SecretStruct, frozen=True, kw_only=True):
-    """-> Receipt. The request id is the operation's, so that it happens once."""
+    """Send money. Result: `Receipt`.
+
+    `request_id` is the operation's id and serves as idempotency key.
+    """
 
     request_id: str
     sender_id: str
@@ -67,14 +72,14 @@ class SendMoney(SecretStruct, frozen=True, kw_only=True):
 
 
 class ListTransactions(TaggedStruct, frozen=True, kw_only=True):
-    """-> list[Movement], newest first."""
+    """List transactions, newest first. Result: `list[TransactionSummary]`."""
 
     subscriber_id: str
     limit: int
 
 
 class CreateStatement(TaggedStruct, frozen=True, kw_only=True):
-    """-> Statement: a PDF. Dates are YYYY-MM-DD."""
+    """Create a PDF statement. Dates are YYYY-MM-DD. Result: `Statement`."""
 
     subscriber_id: str
     from_date: str
@@ -82,13 +87,13 @@ class CreateStatement(TaggedStruct, frozen=True, kw_only=True):
 
 
 class ListCards(TaggedStruct, frozen=True, kw_only=True):
-    """-> list[Card]"""
+    """List a subscriber's cards. Result: `list[Card]`."""
 
     subscriber_id: str
 
 
 class LinkCard(SecretStruct, frozen=True, kw_only=True):
-    """-> Card"""
+    """Link a card to a subscriber. Result: `Card`."""
 
     subscriber_id: str
     card_serial: str
@@ -96,7 +101,10 @@ class LinkCard(SecretStruct, frozen=True, kw_only=True):
 
 
 class BlockCard(TaggedStruct, frozen=True, kw_only=True):
-    """-> Card. Only a card of this subscriber; another's: Refused CARD_NOT_FOUND."""
+    """Block a card. Result: `Card`.
+
+    A card of another subscriber is rejected with CARD_NOT_FOUND.
+    """
 
     subscriber_id: str
     card_serial: str
@@ -104,7 +112,7 @@ class BlockCard(TaggedStruct, frozen=True, kw_only=True):
 
 
 class UnblockCard(SecretStruct, frozen=True, kw_only=True):
-    """-> Card. Only a card of this subscriber, with their PIN."""
+    """Unblock a card of this subscriber, with the subscriber's PIN. Result: `Card`."""
 
     subscriber_id: str
     card_serial: str
@@ -112,14 +120,14 @@ class UnblockCard(SecretStruct, frozen=True, kw_only=True):
 
 
 class VerifyPin(SecretStruct, frozen=True, kw_only=True):
-    """-> True"""
+    """Verify a subscriber's PIN. Result: True."""
 
     subscriber_id: str
     pin: str
 
 
 class ChangePin(SecretStruct, frozen=True, kw_only=True):
-    """-> True"""
+    """Change a subscriber's PIN. Result: True."""
 
     subscriber_id: str
     old_pin: str
@@ -127,7 +135,7 @@ class ChangePin(SecretStruct, frozen=True, kw_only=True):
 
 
 class AddDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """-> str: the KYC status afterwards."""
+    """Add a KYC document. Result: the new KYC status as `str`."""
 
     subscriber_id: str
     document_type: DocumentType
@@ -135,23 +143,28 @@ class AddDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestSupport(TaggedStruct, frozen=True, kw_only=True):
-    """-> True: support staff see the request among the gateway's alerts."""
+    """Request contact by support staff, who see it as an alert in the gateway. Result: True."""
 
     phone: str | None
-    #: Identifies a person who does not show a phone number.
+    #: Identifies a person whose phone number is hidden.
     address: str
     subscriber_id: str | None
 
 
 class SendOneTimeCode(TaggedStruct, frozen=True, kw_only=True):
-    """-> True: a one-time code on its way to a phone, for a person who does not show theirs. Not
-    the gateway's business, but answered in the same way."""
+    """Send a one-time code to the phone of a person whose number is hidden. Result: True.
+
+    The messenger handles this request itself, with the same outcomes as a gateway request.
+    """
 
     phone: str
 
 
 class VerifyOneTimeCode(SecretStruct, frozen=True, kw_only=True):
-    """-> bool, whether it was right; Refused INVALID_OTP when no further try is allowed."""
+    """Verify a one-time code. Result: `bool`.
+
+    Rejected with INVALID_OTP when no attempts remain.
+    """
 
     phone: str
     code: str
@@ -212,7 +225,7 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferQuote(msgspec.Struct, frozen=True, kw_only=True):
-    """`reasons` are error codes with which it would be refused now."""
+    """Quote for a transfer. `reasons` are the error codes a transfer would get now."""
 
     amount: str
     fee_amount: str
@@ -223,7 +236,7 @@ class TransferQuote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """Amounts are formatted, `1,234.50 SLE`."""
+    """Receipt of a transfer. Amounts are formatted, as in `1,234.50 SLE`."""
 
     transaction_id: str
     status: Literal["completed", "under_review"]
@@ -241,7 +254,7 @@ class TransactionSummary(msgspec.Struct, frozen=True, kw_only=True):
     amount: str
     fee_amount: str
     currency: str
-    counterparty_name: str | None  # the other side's name, masked
+    counterparty_name: str | None  # masked
     at: datetime
 
 

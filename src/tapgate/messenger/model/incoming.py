@@ -1,4 +1,4 @@
-"""What the channel delivers."""
+"""Messages and delivery statuses received from the channel."""
 
 from typing import Literal, NamedTuple
 
@@ -8,25 +8,25 @@ from tapgate.messenger.model.common import TaggedStruct
 
 
 class TextContent(TaggedStruct, frozen=True, kw_only=True, tag="Words"):
-    """`body` is None when it may have held a PIN: then it was not kept."""
+    """Text message. `body` is None if it may have contained a PIN and was not stored."""
 
     body: str | None
 
 
 class OptionTap(TaggedStruct, frozen=True, kw_only=True, tag="Tap"):
-    """A row of a list or a button: its id says what it means, never its title."""
+    """Tap on a list row or a button. Only the id identifies it, never the title."""
 
     id: str
 
 
 class FlowReply(TaggedStruct, frozen=True, kw_only=True):
-    """A flow was closed. What was entered in it came another way."""
+    """Notice that a flow was closed. Its input arrives separately, at the data endpoint."""
 
     flow_token: str | None
 
 
 class ImageFile(TaggedStruct, frozen=True, kw_only=True):
-    """A picture that is still at the channel's provider."""
+    """Image that must be downloaded from the channel's provider."""
 
     media_id: str
     mime_type: str | None
@@ -34,7 +34,7 @@ class ImageFile(TaggedStruct, frozen=True, kw_only=True):
 
 
 class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
-    """A picture that came with its message: a data URI."""
+    """Image contained in its message as a data URI."""
 
     data: str
     mimetype: str | None = None
@@ -44,7 +44,7 @@ class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
 
 
 class NumberChangeContent(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
-    """The person behind this number is no longer certain."""
+    """Notice that the number changed, so its holder is no longer certain."""
 
 
 class UnsupportedContent(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
@@ -63,7 +63,7 @@ Content = (
 
 
 class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a delivery."""
+    """Message in a delivery."""
 
     message_id: str
     address: str
@@ -73,23 +73,23 @@ class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider's report about a message that was sent."""
+    """Provider's status report on a sent message."""
 
     channel_message_id: str
     status: Literal["sent", "delivered", "read", "failed"]
-    #: Why it failed; the provider's number.
+    #: Provider's error code, if the message failed.
     error_code: str | None = None
 
 
 class Delivery(NamedTuple):
-    """One request of the provider."""
+    """Contents of one webhook request from the provider."""
 
     messages: list[ReceivedMessage]
     statuses: list[DeliveryStatus]
 
 
 def build_address(phone: str | None, user_id: str | None) -> str | None:
-    """Whom a conversation is with: a phone number, or somebody who does not show theirs."""
+    """Return the address of a conversation: the phone number, or the user id if it is hidden."""
     if phone is not None:
         return phone
     return None if user_id is None else f"user:{user_id}"

@@ -1,4 +1,4 @@
-"""Who is spoken to, where, and what is remembered of them."""
+"""People in a conversation, the context of a turn and its effects."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,32 +9,32 @@ from tapgate.messenger.model.common import Language, TaggedStruct
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody whom a person has sent money to and wants to find again."""
+    """Saved payee of a person."""
 
-    name: str  # masked, as the gateway shows it
+    name: str  # masked by the gateway
     card_serial: str
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
     address: str
-    #: None: does not show a number and has not proved one yet.
+    #: None if the number is hidden and not verified yet.
     phone: str | None
     language: Language | None = None
-    #: False after the number changed hands: nothing is shown before the PIN was right once.
+    #: False after a number change. Wallet data is then hidden until a correct PIN is entered.
     trusted: bool = True
     recipients: tuple[Recipient, ...] = ()
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and when a step of the conversation takes place."""
+    """Time and channel capabilities for a turn."""
 
     now: datetime
-    #: A new id each time; becomes a `request_id` of the gateway when money is to move.
+    #: New in each turn. Becomes the gateway's `request_id` when money moves.
     new_operation_id: str
     currency: str
-    #: How a PIN may be given here: in a form of the channel, as text, or not at all.
+    #: How the user may enter a PIN: in a form of the channel, as text, or not at all.
     pin_entry_mode: Literal["form", "text", "none"]
-    #: Whether a document can be sent, or only a link to it.
+    #: Whether the channel can send documents, or only links.
     can_send_documents: bool
 
 
@@ -47,7 +47,7 @@ class SetTrusted(TaggedStruct, frozen=True, kw_only=True):
 
 
 class SetVerifiedPhone(TaggedStruct, frozen=True, kw_only=True):
-    """The person at this address has the phone with this number."""
+    """The person at this address has proved possession of this phone number."""
 
     phone: str
 

@@ -1,4 +1,4 @@
-"""What a person is told."""
+"""Replies and other outgoing messages."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ class TextReply(TaggedStruct, frozen=True, kw_only=True, tag="Say"):
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to tap on. The id is what comes back."""
+    """Option to tap. The channel returns its id."""
 
     id: str
     title: str
@@ -20,8 +20,11 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
-    """Options to choose from, from `start` on where not all of them fit. `more` is the option that
-    shows the next ones; `button` opens the list where there is one."""
+    """Options to choose from.
+
+    If not all options fit, the list begins at `start`, and `more` is the option that shows the next
+    ones. `button` opens the list.
+    """
 
     text: str
     options: tuple[Option, ...]
@@ -31,7 +34,7 @@ class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
 
 
 class PinRequest(TaggedStruct, frozen=True, kw_only=True):
-    """Opens a form of the channel. `operation` is what is entered there for."""
+    """Request to enter a PIN in a form of the channel. The PIN authorizes `operation`."""
 
     text: str
     button: str
@@ -40,7 +43,7 @@ class PinRequest(TaggedStruct, frozen=True, kw_only=True):
 
 
 class PinForm(TaggedStruct, frozen=True, kw_only=True):
-    """`AskPin` on its way out: the token is what the form is recognised by when it comes back."""
+    """`PinRequest` ready to send. `token` identifies the form when it is submitted."""
 
     text: str
     button: str
@@ -49,7 +52,7 @@ class PinForm(TaggedStruct, frozen=True, kw_only=True):
 
 
 class DocumentReply(TaggedStruct, frozen=True, kw_only=True, tag="File"):
-    """A document behind a link."""
+    """Document at a link."""
 
     link: str
     filename: str
@@ -60,12 +63,12 @@ Reply = TextReply | OptionList | PinRequest | DocumentReply
 
 
 class Template(TaggedStruct, frozen=True, kw_only=True):
-    """A message that an internal service sends by its name."""
+    """Template message that an internal service sends by name."""
 
     name: str
     language: str
     parameters: tuple[str, ...]
 
 
-#: What can be on its way to a person.
+#: Message types that the outbox can send.
 OutgoingMessage = TextReply | OptionList | PinForm | DocumentReply | Template

@@ -1,4 +1,4 @@
-"""What people write, understood without anybody else's help.
+"""Offline understanding of chat messages.
 
-No I/O but for the optional language model, which may only name a command.
+There is no I/O except for the optional language model, which may only name a command.
 """

@@ -1,7 +1,7 @@
-"""The optional language model, and the front that asks it only where it may be asked.
+"""Optional language model, and the service that calls it only where allowed.
 
-It sees words without their digits and may name one command, nothing else: it never says yes or no,
-and whatever goes wrong, what was understood without it stands.
+The model receives text with all digits masked and may only name one command, never yes or no. On
+any failure, the intent that was resolved without the model applies.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tapgate.messenger.understanding import resolver
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 MODEL_TIMEOUT_SECONDS: Final = 3.0
-#: What a person alone may say.
+#: Commands that only the user may give.
 _EXCLUDED_COMMANDS: Final = frozenset({"yes", "no"})
 _ALLOWED_COMMANDS: Final = tuple(
     command for command in COMMANDS if command not in _EXCLUDED_COMMANDS
@@ -31,7 +31,7 @@ _log = structlog.get_logger()
 
 
 class _InvalidResponseError(Exception):
-    """Answered, but not with a command. Says nothing of what was answered."""
+    """The model's response is not a command. The error does not include the response."""
 
 
 class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LanguageModel:
-    """A model behind a URL."""
+    """Client for a language model at a URL."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class LanguageModel:
         return None if answer.command in _EXCLUDED_COMMANDS else answer.command
 
     async def _request(self, question: bytes) -> _ModelResponse:
-        """Reads no more than an answer can be long."""
+        """Send the request and decode the response, reading at most `_MAX_RESPONSE_BYTES`."""
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         async with self._client.stream(
             "POST", self._url, content=question, headers=headers, follow_redirects=False
@@ -110,7 +110,7 @@ def _decode_response(body: bytes) -> _ModelResponse:
 
 
 class IntentService:
-    """What the messenger asks: the model where there is one, else the resolver alone."""
+    """Intent resolution for the messenger: the model if configured, otherwise only the resolver."""
 
     def __init__(self, model_url: str | None, client: httpx2.AsyncClient | None = None) -> None:
         self._model: LanguageModel | None = None

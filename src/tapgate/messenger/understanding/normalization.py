@@ -1,17 +1,17 @@
-"""Texts brought to one spelling, so that they can be compared.
+"""Text normalization for comparison.
 
-Accents, case, punctuation, emoji and letters written twice do not count; what holds a digit is
-only that, `#`.
+It drops accents, case, punctuation, emoji and repeated letters. A word that contains a digit
+becomes `#`.
 """
 
 import re
 import unicodedata
 
-#: More than this of a text is not looked at: it only costs time.
+#: Longer texts are truncated to bound the processing time.
 MAX_LENGTH = 320
 
 NUMBER_PLACEHOLDER = "#"
-#: Stands for words in other letters: they may say anything, so they must not go unseen.
+#: Replaces words in other scripts. They may mean anything, so they must not be dropped.
 _FOREIGN_PLACEHOLDER = "¤"
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘`´ʼ＇", "'"))
@@ -34,7 +34,7 @@ _PHONETIC_RULES = (
 
 
 def normalize_text(text: str) -> str:
-    """`"Été, j'envoie 1 500 F!!"` -> `"ete j envoie # f"`"""
+    """Normalize a text: `"Été, j'envoie 1 500 F!!"` becomes `"ete j envoie # f"`."""
     text = text[:MAX_LENGTH].translate(_APOSTROPHES).lower().translate(_LIGATURES)
     letters = "".join(
         sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
@@ -51,7 +51,7 @@ def normalize_text(text: str) -> str:
 
 
 def to_phonetic(word: str) -> str:
-    """What stays of a word in a hurry: `balance`, `balans` and `blnce` are all `blns`."""
+    """Return a word's phonetic key: `balance`, `balans` and `blnce` all become `blns`."""
     for spelling, heard in _PHONETIC_RULES:
         word = spelling.sub(heard, word)
     return word

@@ -1,4 +1,4 @@
-"""What free text asks for: words and phrases taken literally first, then what it is most like."""
+"""Intent resolution for free text: literal phrases first, then similarity."""
 
 import re
 from collections.abc import Iterable
@@ -16,16 +16,16 @@ from tapgate.messenger.understanding.phrases import Phrase
 from tapgate.messenger.understanding.similarity import SimilarityIndex
 from tapgate.messenger.understanding.small_talk import classify_small_talk
 
-#: As alike as this, and that much more than to anything else: it is meant.
+#: Minimum score, and minimum lead over the next candidate, to act on a command.
 ACT_THRESHOLD: Final = 0.32
 MIN_MARGIN: Final = 0.1
-#: As alike as this even to begin a transfer without a word for money.
+#: Minimum score to start a transfer when the text does not mention money.
 TRANSFER_THRESHOLD: Final = 0.5
-#: As alike as this, and a single misspelled word still tells the language.
+#: Minimum score for a single misspelled word to determine the language.
 _LANGUAGE_THRESHOLD: Final = 0.6
-#: As alike as this: it is asked whether it is meant.
+#: Minimum score to suggest a command.
 SUGGEST_THRESHOLD: Final = 0.2
-#: Not asked when something else is so much more alike.
+#: Candidates that score lower than the best by more than this are not suggested.
 _MAX_SCORE_GAP: Final = 0.15
 _MAX_CANDIDATES: Final = 3
 _COURTESY_PATTERN = re.compile(
@@ -43,11 +43,11 @@ class _Candidate(NamedTuple):
 
 
 class Resolver:
-    """Made once: looking something up changes nothing."""
+    """Intent resolver over a fixed set of phrases. Immutable after construction."""
 
     def __init__(self, words: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
         words = tuple(words)
-        #: `yes` and `no` are said or they are not: nothing is like them.
+        #: `yes` and `no` match only literally, never by similarity.
         self._samples = tuple(
             phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
         )
@@ -60,7 +60,7 @@ class Resolver:
             self._phrases_by_text.setdefault(normalize_text(phrase.text), []).append(phrase)
 
     def match_literal(self, text: str, language: Language | None) -> Intent | None:
-        """None: not one of the words and phrases that are known."""
+        """Return the intent of a known keyword or phrase, or None if the text is neither."""
         if len(text) > MAX_LENGTH:
             return None
         spelled = normalize_text(text)
@@ -71,7 +71,7 @@ class Resolver:
         commands = tuple(dict.fromkeys(phrase.command for phrase in found))
         heard = language if language in spoken else _get_single_language(spoken)
         if commands == (None,) and _is_one_word(spelled) and classify_small_talk(text) is None:
-            return Intent()  # "lol" is no sign of a language
+            return Intent()  # "lol" does not determine a language
         if "yes" in commands and "?" in text:
             return Intent(language=heard)
         if len(commands) == 1:
@@ -80,14 +80,14 @@ class Resolver:
         return Intent(candidates=tuple(c for c in commands if c is not None), language=heard)
 
     def resolve(self, text: str, language: Language | None) -> Intent:
-        """What the text asks for. The language only decides between words that both have."""
+        """Return the intent of a text. `language` only resolves words that both languages share."""
         known = self.match_literal(text, language)
         if known is not None:
             return known
         spelled = normalize_text(text)
         core = _COURTESY_PATTERN.sub("", spelled).strip()
         if core and core != spelled:
-            # "Hello, my balance please": only without its civilities it is what it asks for.
+            # "Hello, my balance please" matches a command only without its courtesies.
             meaning = self._resolve_core(core, text, language)
             if meaning.command is not None:
                 return meaning
@@ -105,7 +105,7 @@ class Resolver:
             return Intent()
         best = ranked[0]
         if _is_one_word(spelled) and (best.command is None or best.score < _LANGUAGE_THRESHOLD):
-            # One word is like some word of either language by chance.
+            # A single word may resemble a word of either language by chance.
             ranked[0] = best = best._replace(language=None)
         if (
             best.command == "send"
@@ -126,7 +126,7 @@ class Resolver:
         return Intent(candidates=tuple(asked[:_MAX_CANDIDATES]), language=best.language)
 
     def _rank_commands(self, spelled: str) -> list[_Candidate]:
-        """The commands, the most alike first."""
+        """Return the commands by similarity, best first."""
         closest = (
             (score, self._samples[place]) for score, _, place in self._index.rank_subjects(spelled)
         )
@@ -140,7 +140,7 @@ def _is_confident(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool
     if best.command == "send":
         if not safeguards.is_transfer_request(spelled, asks=asks):
             return False
-        # Small talk about sending was told apart already.
+        # is_transfer_request has excluded small talk, so ignore the samples without a command.
         named = [candidate for candidate in ranked if candidate.command is not None]
         least = SUGGEST_THRESHOLD if safeguards.mentions_money(spelled) else TRANSFER_THRESHOLD
         return best.score >= least and _get_lead(named) >= MIN_MARGIN

@@ -1,7 +1,7 @@
-"""Where being like a phrase is not enough to act on it.
+"""Checks for commands where similarity alone is not enough to act.
 
-A text that is like the ones that ask to send money may tell of a transfer, ask about one or forbid
-it. Any such sign, and the messenger asks what is meant instead.
+A text similar to a transfer request may report a transfer, ask about one or forbid it. On any
+such sign, the messenger asks for clarification instead of starting a transfer.
 """
 
 import re
@@ -18,7 +18,7 @@ def _normalize_words(text: str) -> frozenset[str]:
     return frozenset(normalize_text(word) for word in text.split())
 
 
-#: Sending, however it is spelled.
+#: Phonetic keys of words for sending, including misspellings.
 _SEND_SOUNDS = frozenset(
     to_phonetic(word)
     for word in _normalize_words(
@@ -33,7 +33,8 @@ _SEND_WORDS = _normalize_words(
 _MONEY_WORDS = _normalize_words(
     "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"
 ) | {NUMBER_PLACEHOLDER}
-#: Denied, stopped, over, asked about, somebody else's doing, or about another thing that is sent.
+#: Words for a negation, a stop, a past transfer, a question, an act of a third party, or an object
+#: other than money.
 _DOUBT_WORDS = _normalize_words(
     """
     not no nor never neva dont doesnt didnt cant cannot wont shouldnt isnt wasnt havent hasnt arent
@@ -61,7 +62,7 @@ _DOUBT_WORDS = _normalize_words(
     identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
     """
 )
-#: To oneself, or done: money that is asked for or told of, or something else.
+#: Money requested for the user, or a transfer that already happened.
 _NOT_TO_OTHERS_PATTERN = re.compile(
     r"\b(s[en]*d|send|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
     r" (am )?(me|mi|us|my account|moi|nous)\b(?! (broda|brother|sista|mama|papa|padi|pikin))"
@@ -79,7 +80,10 @@ _PROHIBITION_EXEMPT_COMMANDS = frozenset(
 
 
 def is_transfer_request(spelled: str, *, asks: bool) -> bool:
-    """Whether a text in `spelling.plain` that is like "send money" does say that."""
+    """Return whether a text similar to "send money" really asks for a transfer.
+
+    `spelled` is the result of `normalize_text`. `asks` is True if the text has a question mark.
+    """
     words = spelled.split()
     return (
         not asks
@@ -94,7 +98,7 @@ def mentions_money(spelled: str) -> bool:
 
 
 def is_prohibition(spelled: str, command: Command | None) -> bool:
-    """Whether it rather says not to do that."""
+    """Return whether the text asks not to run the command."""
     return (
         command not in _PROHIBITION_EXEMPT_COMMANDS
         and _PROHIBITION_PATTERN.search(spelled) is not None

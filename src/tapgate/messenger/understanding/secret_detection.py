@@ -1,7 +1,7 @@
-"""Whether a text may hold a PIN or a one-time code, decided from the text alone.
+"""Detection of PINs and one-time codes in a text, based on the text alone.
 
-What may hold one is kept out of the database and the logs, so in doubt it does. Texts that plainly
-are amounts or orders do not.
+A text that may contain a secret is kept out of the database and the logs, so doubtful texts count
+as secret. Texts that are clearly amounts or transfer requests do not.
 """
 
 import re
@@ -9,18 +9,18 @@ import unicodedata
 
 _MAX_LENGTH = 4096
 
-#: A word for a secret, and not the beginning of another one such as "pinch".
+#: A word for a secret, but not the start of a longer word such as "pinch".
 _SECRET_WORD_PATTERN = re.compile(
     r"(?<![a-z])(?:my|mon)?(?:p[\W_]{0,2}[i1][\W_]{0,2}n(?:s|code|kod|number|no)?|codes?|kod"
     r"|passwords?|passcodes?|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|cvv"
     r")(?![a-z])"
 )
-#: Digits in a row, also with signs between them.
+#: A run of digits, possibly with separators between them.
 _DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
 _WORD_PATTERN = re.compile(r"[a-z]+")
 _AMOUNT_PATTERN = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3})[^0-9]*")
-#: What may stand around a PIN without making it a sentence.
+#: Words that may surround a PIN without turning it into a sentence.
 _FILLER_WORDS = frozenset(
     """my mi the is its it old new pin pins code codes number no from to then and now here enter
     this am na yes ok okay confirm please pls sir hi hello for with use try again
@@ -28,14 +28,14 @@ _FILLER_WORDS = frozenset(
     mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
     voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
 )
-#: An amount and whom it is for, in one word.
+#: An amount followed by a payee written as one word.
 _TRANSFER_PATTERN = re.compile(
     r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}"
     r"(?:to|for|au|a|vers|sur|pour|na)\s{1,3}(?:[a-z]{1,10}\s{1,3}){0,2}"
     r"(\+?[0-9]{8,15}|(?=[a-z-]{0,31}[0-9])(?=[0-9-]{0,31}[a-z])[a-z0-9-]{3,32})(?![0-9a-z-]))"
 )
 _FOUR_DIGITS_PATTERN = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
-#: Near enough to a word for a secret to be one.
+#: Maximum distance in characters between a secret and the word that names it.
 _MAX_DISTANCE = 60
 
 
@@ -49,7 +49,7 @@ def may_contain_pin(text: str) -> bool:
 
 
 def mentions_secret(text: str) -> bool:
-    """Whether a word for a secret is in it, as in "pin4071"."""
+    """Return whether the text contains a word for a secret, as in "pin4071"."""
     return _SECRET_WORD_PATTERN.search(_normalize(text)) is not None
 
 
@@ -58,8 +58,10 @@ def has_pin_after_transfer(text: str) -> bool:
 
 
 def _normalize(text: str) -> str:
-    """Any script's digits as digits, letters small and without accents; a sign stays a sign as
-    long as that is possible."""
+    """Return the text with ASCII digits and lowercase letters without accents.
+
+    Each character maps to a single character where possible.
+    """
     return "".join(map(_normalize_character, text))
 
 
@@ -73,7 +75,7 @@ def _normalize_character(sign: str) -> str:
     kept = "".join(part for part in parts if not unicodedata.combining(part))
     if len(kept) == 1:
         return kept
-    # Invisible signs between digits hide nothing; "㊿" and the like do.
+    # Invisible characters become spaces. "㊿" and similar characters expand to digits.
     return kept if any(part.isdigit() for part in kept) else " "
 
 
@@ -88,24 +90,27 @@ def _has_digits_near_secret_word(seen: str) -> bool:
 
 
 def _has_digits_after_transfer(seen: str) -> bool:
-    """ "Send 5 to CARD-1 4071": it was complete, so what else would that be?"""
+    """Return whether four digits follow a complete transfer, as in "Send 5 to CARD-1 4071"."""
     ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(seen)]
     return bool(ends) and _FOUR_DIGITS_PATTERN.search(seen, min(ends)) is not None
 
 
 def _could_be_secret(run: str) -> bool:
-    """Four digits, or six of a code, or an old and a new one; among others, or spaced out."""
+    """Return whether a digit run may be a PIN, a six-digit code, or an old and a new PIN.
+
+    The digits may be spaced out or be one group among several.
+    """
     groups = _DIGITS_PATTERN.findall(run)
     return any(len(group) in {4, 6} for group in groups) or 4 <= len("".join(groups)) <= 8
 
 
 def _is_bare_pin(seen: str) -> bool:
-    """Nothing but one or two PINs, and words that say no more than that."""
+    """Return whether the text is only one or two PINs, apart from filler words."""
     groups = _DIGITS_PATTERN.findall(seen)
     count = sum(map(len, groups))
     if count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(seen):
         return False
-    # Eight digits are a phone number, unless they come as two PINs or one by one.
+    # Eight digits are a phone number, unless written as two PINs or as single digits.
     if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
         return False
     return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(seen))

@@ -1,8 +1,8 @@
-"""How alike texts are: the cosine of what they are made of, weighed by how much it says (TF-IDF).
+"""Text similarity: cosine of TF-IDF feature vectors.
 
-A text is made of its 2 to 4 letters in a row, of its words as they sound, and of the pairs of
-those: letters forgive slips of the pen, sounds forgive a hurry, pairs keep some of the order. What
-is rare says more; what is said for many subjects ("I want to") says little of any.
+The features are character n-grams of length 2 to 4, phonetic keys of words, and pairs of those
+keys. N-grams tolerate typos, phonetic keys tolerate abbreviations, and pairs retain some word
+order. Rare features weigh more, and features shared by many subjects ("I want to") weigh less.
 """
 
 import math
@@ -20,25 +20,25 @@ Subject: TypeAlias = Hashable
 _NGRAM_WEIGHT: Final = 1.0
 _SOUND_WEIGHT: Final = 2.0
 _PAIR_WEIGHT: Final = 1.5
-#: What is left of the weight of a feature that all subjects share.
+#: Fraction of its weight that a feature shared evenly by all subjects retains.
 _MIN_SPECIFICITY: Final = 0.3
-#: What a feature that no text has weighs: it speaks against all of them.
+#: Weight factor of features that no indexed text has. They lower the score of every subject.
 _UNKNOWN_FACTOR: Final = 0.35
-#: What weighs less is found in so many texts that it only costs time.
+#: Features below this weight are dropped: they occur in so many texts that they only cost time.
 _MIN_WEIGHT: Final = 1.2
-#: How many texts besides the best one are looked at.
+#: Number of best-scoring texts per subject that are averaged.
 _TOP_COUNT: Final = 3
 
 
 class SubjectMatch(NamedTuple):
     score: float
     subject: Subject
-    #: The text of that subject that is most alike, by the place it was given in.
+    #: Index of the subject's most similar text in the input sequence.
     position: int
 
 
 class SimilarityIndex:
-    """Texts in `spelling.plain`, each with its subject."""
+    """Index of normalized texts (see `normalize_text`), each with a subject."""
 
     def __init__(self, texts: Sequence[tuple[str, Subject]]) -> None:
         made_of = [_extract_features(text) for text, _ in texts]
@@ -55,9 +55,10 @@ class SimilarityIndex:
         self._norms = self._compute_norms()
 
     def rank_subjects(self, text: str) -> list[SubjectMatch]:
-        """Each subject, from 0 to 1, the most alike first.
+        """Return all subjects with a score from 0 to 1, best first.
 
-        One text may be alike by chance, so a few, and all of them together, have a say.
+        A single text may match by chance, so the score combines the best text, the top few and the
+        sum of all texts of a subject.
         """
         alike = [0.0] * self._size
         for feature, weight in self._normalize(_extract_features(text)):
@@ -94,8 +95,11 @@ class SimilarityIndex:
         return [(f, w / length) for f, w in weighed if w]
 
     def _compute_norms(self) -> dict[Subject, float]:
-        """How long the sum of a subject's texts is: what makes the sum of their likenesses the
-        likeness of their sum."""
+        """Return the norm of the summed text vectors of each subject.
+
+        The summed similarities of a subject's texts, divided by this norm, are the similarity to
+        the summed vector.
+        """
         subject_of = {place: s for s, places in self._positions.items() for place in places}
         squares: dict[Subject, float] = defaultdict(float)
         for postings in self._inverted_index.values():
@@ -108,7 +112,7 @@ class SimilarityIndex:
 
 
 def _compute_specificity(by_subject: Counter[Subject], sizes: Counter[Subject]) -> float:
-    """1 for what only one subject has, less the more evenly the subjects share it."""
+    """Return 1 for a feature of one subject, less the more evenly subjects share it."""
     if len(sizes) < 2:
         return 1.0
     shares = [count / sizes[subject] for subject, count in by_subject.items()]
@@ -130,7 +134,7 @@ def _extract_features(text: str) -> dict[str, float]:
 
 
 def _iterate_ngrams(word: str) -> Iterator[str]:
-    """With its ends marked, because how a word begins and ends says most."""
+    """Yield n-grams with word boundaries marked: the start and end of a word carry most meaning."""
     word = f" {word} "
     for size in (2, 3, 4):
         for start in range(len(word) - size + 1):

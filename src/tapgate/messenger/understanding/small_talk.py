@@ -1,6 +1,6 @@
-"""What people say that is no command: courtesies, and questions that only have an answer in words.
+"""Classification of small talk: courtesies, and questions that only need an explanation.
 
-Taken from the words themselves, never from what they are like.
+It matches phrases and patterns, never by similarity.
 """
 
 import re
@@ -69,7 +69,7 @@ _QUESTION_PATTERN = re.compile(
 )
 
 
-def classify_small_talk(text: str) -> SmallTalk | None:  # noqa: PLR0911 - one for each
+def classify_small_talk(text: str) -> SmallTalk | None:  # noqa: PLR0911 - one return per class
     if len(text) > MAX_LENGTH:
         return None
     said = normalize_text(text)

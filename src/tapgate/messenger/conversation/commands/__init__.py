@@ -1,4 +1,4 @@
-"""The table of commands: what each needs, asks, calls and tells, in order."""
+"""Table of commands and their scripts."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Becoming a subscriber, and another PIN."""
+"""Account commands: registration and PIN change."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -98,7 +98,7 @@ def _handle_change_pin_rejected(scene: Turn, refused: RequestRejected) -> Next |
 
 
 def _get_invalid_fields(refused: RequestRejected) -> Mapping[str, Any]:
-    """The fields that the gateway did not accept."""
+    """Return the fields that the gateway rejected."""
     fields = refused.details.get("fields")
     return fields if isinstance(fields, Mapping) else {}
 

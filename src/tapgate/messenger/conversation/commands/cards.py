@@ -1,4 +1,4 @@
-"""A subscriber's cards: which there are, a new one, one that must stop or may work again."""
+"""Card commands: list, link, block and unblock."""
 
 from collections.abc import Callable
 from typing import Final
@@ -59,7 +59,7 @@ def _describe_card(scene: Turn, card: Card) -> str:
 
 
 def _build_card_filter(statuses: tuple[str, ...], none: str) -> Callable[[Turn, list[Card]], Next]:
-    """Keeps the cards to choose from."""
+    """Build a response handler that stores the cards with one of the statuses to choose from."""
 
     def told(scene: Turn, cards: list[Card]) -> Next:
         fitting = tuple(card for card in cards if card.status in statuses)
@@ -108,7 +108,7 @@ def _parse_serial(scene: Turn, text: str) -> Claimed:
 
 
 def _begin_link(scene: Turn, said: str) -> None:
-    """ "Link card AB-1234" has said it all."""
+    """Take the serial from the opening text, for example "Link card AB-1234"."""
     serial = reading.parse_card_serial(said.rsplit(maxsplit=1)[-1]) if said.split() else None
     if serial is not None:
         scene.set_facts(serial=serial)
@@ -126,7 +126,7 @@ def _handle_linked(scene: Turn, card: Card) -> Next:
 
 
 def _begin_block(scene: Turn, said: str) -> None:
-    """ "My card was stolen" has said what happened."""
+    """Take the reason from the opening text, for example "My card was stolen"."""
     reason = option_matching.find_mentioned_value(said, _PERMANENT_REASONS)
     if reason is not None:
         scene.set_facts(reason=reason)
@@ -201,7 +201,7 @@ SCRIPTS: Final = (
         on_begin=_begin_block,
         steps=(
             *SUBSCRIBER_STEPS,
-            # A blocked card may still turn out to be gone for good.
+            # Includes blocked cards: a temporary block can still become permanent.
             RequestStep(
                 name="cards",
                 build_request=_build_list_cards_request,

@@ -1,4 +1,4 @@
-"""Who is spoken to: what a script needs before it shows or moves anything of a wallet."""
+"""Identification steps that a script runs before it shows wallet data or moves money."""
 
 import re
 from typing import Final
@@ -45,7 +45,7 @@ def _parse_code(scene: Turn, text: str) -> Claimed:
 
 
 def _parse_code_option(scene: Turn, value: str) -> Claimed:
-    """Another code, or another number."""
+    """Go back to request a new code or to enter a different phone number."""
     scene.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
     return {}
 
@@ -67,7 +67,7 @@ def _handle_code_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
     return "back"
 
 
-#: For somebody who does not show a number: they prove that they hold the phone.
+#: For users whose phone number is unknown: they prove possession with a one-time code.
 PHONE_STEPS: Final = (
     AskStep(
         name="phone",
@@ -125,7 +125,8 @@ def _build_verify_pin_request(scene: Turn, pins: PinInput) -> VerifyPin:
     return VerifyPin(subscriber_id=scene.subscriber.id, pin=pins.pin)
 
 
-#: For everything of a wallet: whose it is, and after a change of number the PIN once.
+#: For all wallet commands: identify the subscriber, and ask for the PIN once if the person is
+#: not trusted, for example after a number change.
 SUBSCRIBER_STEPS: Final = (
     *PHONE_STEPS,
     RequestStep(

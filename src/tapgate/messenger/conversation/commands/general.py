@@ -1,4 +1,4 @@
-"""What can be done here, in which language, and who else can be asked."""
+"""General commands: menu, help, language and contact with support."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -18,7 +18,7 @@ from tapgate.messenger.conversation.turn import Choice, Turn
 from tapgate.messenger.model.common import LANGUAGES, Command, Language
 from tapgate.messenger.model.gateway_requests import RequestSupport
 
-#: In the order of the menu, the most used first.
+#: In menu order, most used first.
 _MENU_COMMANDS: Final[tuple[Command, ...]] = (
     "balance",
     "send",
@@ -74,13 +74,13 @@ def _parse_language(scene: Turn, text: str) -> Claimed:
 
 
 def _begin_language(scene: Turn, said: str) -> None:
-    """ "Speak French" has said it all."""
+    """Take the language from the opening text, for example "Speak French"."""
     if _parse_language(scene, said) is not None:
         scene.set_facts(language=scene.language)
 
 
 def _begin_support(scene: Turn, said: str) -> None:
-    """People are not called upon by mistake: a guess is asked about."""
+    """Require confirmation for a guessed intent, so support is not contacted by mistake."""
     if said and keywords.match_command(said) != "person":
         scene.set_facts(guessed="yes")
 

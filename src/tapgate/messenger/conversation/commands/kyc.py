@@ -1,4 +1,4 @@
-"""Showing who one is: a picture of each document."""
+"""KYC command: identity verification with a picture of each document."""
 
 from typing import Final, get_args
 

@@ -1,4 +1,4 @@
-"""Sending money: to whom, how much, what it costs, yes, PIN."""
+"""Transfer command: recipient, amount, quote, confirmation and PIN."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ _MAX_NAME_LENGTH: Final = 24
 
 
 def _begin_transfer(scene: Turn, said: str) -> None:
-    """ "Send 500 to 076123456" has said it all."""
+    """Take recipient and amount from the opening text, for example "Send 500 to 076123456"."""
     ordered = _parse_transfer_facts(scene, said)
     name = None if "to" in ordered else reading.parse_payee_name(said)
     if name is not None:
@@ -70,7 +70,7 @@ def _list_recipient_choices(scene: Turn) -> list[Choice]:
 
 
 def _find_recipient_by_name(scene: Turn, text: str) -> dict[str, str] | None:
-    """The only recipient who is called so."""
+    """Return the saved recipient with this name, or None if none or several have it."""
     named = [kept for kept in scene.person.recipients if _has_name(kept, text)]
     return {"to": f"card:{named[0].card_serial}"} if len(named) == 1 else None
 
@@ -123,7 +123,7 @@ def _handle_payee_not_found(scene: Turn) -> Next:
     kind, _, value = scene.facts["to"].partition(":")
     is_kept = any(kept.card_serial == value for kept in scene.person.recipients)
     if kind == "card" and value != value.upper() and not is_kept:
-        # Serials are compared as they are, and people do not write them so.
+        # Serial lookup is case-sensitive, but people type serials in lower case.
         scene.set_facts(to=f"card:{value.upper()}")
         return "back"
     if is_kept:
@@ -136,7 +136,7 @@ def _handle_payee_not_found(scene: Turn) -> Next:
 
 
 def _handle_payee_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
-    """A card or phone that cannot be paid; another one may be."""
+    """Ask for another recipient if this card or phone number cannot be paid."""
     if refused.code in (Code.CARD_NOT_FOUND, Code.SUBSCRIBER_NOT_FOUND):
         return _handle_payee_not_found(scene)
     if refused.code in (Code.CARD_NOT_ACTIVE, Code.VALIDATION_FAILED):
@@ -147,7 +147,7 @@ def _handle_payee_rejected(scene: Turn, refused: RequestRejected) -> Next | None
 
 
 def _parse_amount(scene: Turn, text: str) -> Claimed:
-    """Or a whole order, instead of the one at work."""
+    """Parse an amount, or a complete transfer that replaces the one in progress."""
     amount = reading.parse_amount(text, scene.context.currency)
     if amount is not None:
         return {"amount": amount}
@@ -186,7 +186,7 @@ def _handle_transfer_not_allowed(scene: Turn, text: str, reasons: tuple[str, ...
 
 
 def _render_amount_question(scene: Turn) -> str:
-    """After a refusal: why, and how much instead."""
+    """Ask for the amount. After a rejected amount, state the reason and ask for another."""
     question = scene.translate("send.amount", name=scene.facts["payee_name"])
     no = scene.facts.get("no")
     return question if no is None else f"{no}\n\n{scene.translate('send.other_amount')}"
@@ -242,7 +242,7 @@ def _handle_sent(scene: Turn, receipt: Receipt) -> Next:
 
 
 def _handle_send_rejected(scene: Turn, refused: RequestRejected) -> Next:
-    """The decline is recorded under the operation's id: another try is another operation."""
+    """End the command: the decline consumed the operation's id, so a retry needs a new one."""
     why = error_messages.render_rejection(scene, refused)
     if _is_certainly_unpaid(scene, refused):
         text = scene.translate("send.refused", why=why)
@@ -253,8 +253,11 @@ def _handle_send_rejected(scene: Turn, refused: RequestRejected) -> Next:
 
 
 def _is_certainly_unpaid(scene: Turn, refused: RequestRejected) -> bool:
-    """Whether it is certain that nothing was paid. A locked PIN, for one, says nothing about an
-    earlier try that was not answered."""
+    """Return whether it is certain that no money moved.
+
+    Some rejections, such as a locked PIN, say nothing about an earlier attempt that got no
+    response.
+    """
     if refused.code == Code.DUPLICATE_REQUEST:
         return False
     is_recorded = refused.code in error_messages.AMOUNT_ERROR_CODES or "party" in refused.details

@@ -1,4 +1,4 @@
-"""What a wallet holds, what went through it, what it may do."""
+"""Wallet commands: balance, history, statement and limits."""
 
 from datetime import date, timedelta
 from typing import Final
@@ -22,8 +22,8 @@ from tapgate.messenger.understanding import reading
 
 _MAX_LISTED_TRANSACTIONS: Final = 8
 _MAX_NAME_LENGTH: Final = 24
-_LAST_90_DAYS_OFFSET: Final = timedelta(days=89)  # and today
-#: The gateway's promise for a statement's link.
+_LAST_90_DAYS_OFFSET: Final = timedelta(days=89)  # today is the 90th day
+#: Validity of a statement link, as documented by the gateway.
 _LINK_LIFETIME: Final = timedelta(hours=24)
 _MAX_KYC_LEVEL: Final = 3
 
@@ -55,7 +55,7 @@ def _reply_with_history(scene: Turn, movements: list[TransactionSummary]) -> Nex
 
 
 def _format_transaction(scene: Turn, movement: TransactionSummary) -> str:
-    """`+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`"""
+    """Format a transaction as `+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`."""
     sign = "+" if movement.direction == "credit" else "−"
     parts = [f"{sign} {scene.format_money(movement.amount, movement.currency)}"]
     parts.append(
@@ -106,7 +106,7 @@ def _parse_period(scene: Turn, text: str) -> Claimed:
 
 
 def _begin_statement(scene: Turn, said: str) -> None:
-    """ "Statement for March 2026" has said it all."""
+    """Take the period from the opening text, for example "Statement for March 2026"."""
     period = reading.parse_period(said, scene.context.now.date())
     if period is not None:
         scene.set_facts(**_build_period_facts(*period))

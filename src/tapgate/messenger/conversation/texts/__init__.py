@@ -1,4 +1,4 @@
-"""What the messenger says, by key, in each language: the same keys with the same placeholders."""
+"""Message catalogs by language. All languages have the same keys and placeholders."""
 
 from collections.abc import Mapping
 from typing import Final

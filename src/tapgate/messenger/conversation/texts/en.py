@@ -1,9 +1,9 @@
-"""English. Short and warm; *bold* where the eye should go."""
+"""English message catalog. Texts are short and friendly, with *bold* for emphasis."""
 
 from typing import Final
 
 TEXTS: Final = {
-    # Commands: the title fits a button, what it is about fits below it
+    # Commands: the title fits a button, the description fits below it
     "title.menu": "Menu",
     "about.menu": "Everything you can do here",
     "title.help": "Help",
@@ -36,7 +36,7 @@ TEXTS: Final = {
     "about.person": "Our support team will contact you",
     "title.register": "Register",
     "about.register": "Open a wallet with this number",
-    # Finding one's way
+    # Navigation
     "slow_down": "That was a lot at once. Please wait {seconds} seconds and write again.",
     "choose": "Choose",
     "more": "More",
@@ -86,7 +86,7 @@ TEXTS: Final = {
         "This phone number has changed. To keep the wallet safe I will ask for the PIN before "
         "I show anything."
     ),
-    # Questions that were not answered
+    # Answers that were not understood
     "unread.choice": "Please choose one of these.",
     "unread.confirm": "Please answer *yes* or *no*.",
     "unread.pin": "Your PIN has exactly 4 digits. You can also send *cancel*.",
@@ -102,7 +102,7 @@ TEXTS: Final = {
     "unread.names": "Please send your first name and your last name, for example: Aminata Kamara",
     "unread.period": "I could not read that period.",
     "unread.picture": "I am waiting for a picture. Send *cancel* to stop.",
-    # Yes and no
+    # Confirmation
     "confirm.yes": "Yes",
     "confirm.no": "No",
     # PINs
@@ -138,7 +138,7 @@ TEXTS: Final = {
     ),
     "form.expired": "That form is no longer valid. Nothing was done with it.",
     "form.closed": "I have not received your PIN yet.",
-    # Who is spoken to
+    # Identification
     "not_registered": "There is no wallet with this number yet. Would you like to open one?",
     "not_active": (
         "Your wallet is not active at the moment, so I cannot do that. Our support team can tell "
@@ -155,7 +155,7 @@ TEXTS: Final = {
     "code.wrong": "That code is not right.",
     "code.right": "Thank you, your number is confirmed. ✅",
     "code.used_up": "That code is no longer valid. Let us start again.",
-    # The wallet
+    # Wallet
     "balance": "You have *{available}*.",
     "balance.held": "You can use *{available}*.\n\nIn all: {balance}\nOn hold: {held}",
     "history": "Your latest transactions:",
@@ -270,7 +270,7 @@ TEXTS: Final = {
     "unblock.none": "You have no card that could be unblocked.",
     "unblock.pin": "Your PIN, to unblock card {card}.",
     "unblock.done": "Done! ✅ Card {card} works again.",
-    # The account
+    # Account
     "register.names": "Welcome! What are your first name and your last name?",
     "register.confirm": "Shall I open a wallet?\n\nName: *{name}*\nPhone: {phone}",
     "register.pin": (
@@ -320,7 +320,7 @@ TEXTS: Final = {
         "I cannot use that picture. Please send another one, as JPEG or PNG, up to 5 MB."
     ),
     "picture.unusable": "I cannot use that picture. Please send it again as JPEG or PNG.",
-    # What the gateway says no with
+    # Gateway error codes
     "error.general": "Sorry, that did not work. Please try again later, or ask our support team.",
     "error.receiver": "The recipient cannot receive this payment at the moment.",
     "error.INVALID_PIN": "That PIN is not right.",

@@ -1,9 +1,9 @@
-"""Français. Les mêmes clés et les mêmes emplacements que l'anglais."""
+"""French message catalog. It has the same keys and placeholders as the English one."""
 
 from typing import Final
 
 TEXTS: Final = {
-    # Les commandes
+    # Commands
     "title.menu": "Menu",
     "about.menu": "Tout ce que vous pouvez faire ici",
     "title.help": "Aide",
@@ -36,7 +36,7 @@ TEXTS: Final = {
     "about.person": "Notre équipe vous contactera",
     "title.register": "S'inscrire",
     "about.register": "Ouvrir un portefeuille avec ce numéro",
-    # S'y retrouver
+    # Navigation
     "slow_down": "C'était beaucoup à la fois. Attendez {seconds} secondes et réécrivez.",
     "choose": "Choisir",
     "more": "Plus",
@@ -87,7 +87,7 @@ TEXTS: Final = {
         "Ce numéro de téléphone a changé. Pour protéger le portefeuille, je demanderai le PIN "
         "avant de montrer quoi que ce soit."
     ),
-    # Questions restées sans réponse
+    # Answers that were not understood
     "unread.choice": "Merci de choisir l'une de ces réponses.",
     "unread.confirm": "Merci de répondre par *oui* ou par *non*.",
     "unread.pin": "Votre PIN a exactement 4 chiffres. Vous pouvez aussi envoyer *annuler*.",
@@ -105,10 +105,10 @@ TEXTS: Final = {
     "unread.names": "Merci d'envoyer votre prénom et votre nom, par exemple : Aminata Kamara",
     "unread.period": "Je n'ai pas pu lire cette période.",
     "unread.picture": "J'attends une photo. Envoyez *annuler* pour arrêter.",
-    # Oui et non
+    # Confirmation
     "confirm.yes": "Oui",
     "confirm.no": "Non",
-    # PIN
+    # PINs
     "pin.button": "Saisir le PIN",
     "pin.text.pin": "Merci d'envoyer votre PIN à 4 chiffres, ou *annuler*.",
     "pin.text.new_pin": "Merci d'envoyer le PIN à 4 chiffres que vous voulez, ou *annuler*.",
@@ -141,7 +141,7 @@ TEXTS: Final = {
     ),
     "form.expired": "Ce formulaire n'est plus valable. Rien n'en a été fait.",
     "form.closed": "Je n'ai pas encore reçu votre PIN.",
-    # À qui l'on parle
+    # Identification
     "not_registered": (
         "Il n'y a pas encore de portefeuille avec ce numéro. Voulez-vous en ouvrir un ?"
     ),
@@ -160,7 +160,7 @@ TEXTS: Final = {
     "code.wrong": "Ce code n'est pas le bon.",
     "code.right": "Merci, votre numéro est confirmé. ✅",
     "code.used_up": "Ce code n'est plus valable. Recommençons.",
-    # Le portefeuille
+    # Wallet
     "balance": "Vous avez *{available}*.",
     "balance.held": "Vous disposez de *{available}*.\n\nEn tout : {balance}\nRéservé : {held}",
     "history": "Vos dernières transactions :",
@@ -197,7 +197,7 @@ TEXTS: Final = {
         "Votre relevé, du {first} au {last} :\n{link}\n\nLe lien marche jusqu'au {until}. "
         "Quiconque l'a peut ouvrir le relevé, gardez-le donc pour vous."
     ),
-    # Envoyer de l'argent
+    # Sending money
     "send.to": (
         "Qui doit recevoir l'argent ? Choisissez, ou envoyez un numéro de carte ou de téléphone."
     ),
@@ -250,7 +250,7 @@ TEXTS: Final = {
     ),
     "send.keep": "Garder le contact",
     "send.kept": "{name} est maintenant parmi vos contacts.",
-    # Cartes
+    # Cards
     "cards": "Vos cartes :",
     "cards.none": "Aucune carte n'est encore reliée à votre portefeuille.",
     "card.ACTIVE": "active",
@@ -285,7 +285,7 @@ TEXTS: Final = {
     "unblock.none": "Vous n'avez pas de carte à débloquer.",
     "unblock.pin": "Votre PIN, pour débloquer la carte {card}.",
     "unblock.done": "C'est fait ! ✅ La carte {card} marche de nouveau.",
-    # Le compte
+    # Account
     "register.names": "Bienvenue ! Quels sont votre prénom et votre nom ?",
     "register.confirm": ("Dois-je ouvrir un portefeuille ?\n\nNom : *{name}*\nTéléphone : {phone}"),
     "register.pin": (
@@ -342,7 +342,7 @@ TEXTS: Final = {
         "PNG, de 5 Mo au plus."
     ),
     "picture.unusable": "Je ne peux pas utiliser cette photo. Merci de la renvoyer en JPEG ou PNG.",
-    # Quand la passerelle refuse
+    # Gateway error codes
     "error.general": (
         "Désolé, cela n'a pas marché. Merci de réessayer plus tard ou de demander à notre équipe."
     ),

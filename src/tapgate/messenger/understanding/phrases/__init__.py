@@ -1,9 +1,11 @@
-"""What people write for each command, by language.
+"""Phrases for each command, by language.
 
-The words of `en.py` and `fr.py` are taken literally and nothing else is (but for their spelling):
-those that work anywhere, and everything that says yes or no. The samples of `en.txt` and `fr.txt`
-are also what other texts are compared with; those under `[]` ask for nothing that the messenger
-could do. A phrase that stands under two commands makes the messenger ask which one was meant.
+The keywords in `en.py` and `fr.py` are the phrases that work in any state and all phrases for yes
+and no. They match literally after normalization.
+
+The samples in `en.txt` and `fr.txt` also serve as references for similarity. Samples under `[]`
+ask for nothing the messenger can do. If a phrase is listed under two commands, the messenger asks
+which one the user wants.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from tapgate.messenger.understanding.phrases import en, fr
 
 class Phrase(NamedTuple):
     text: str
-    #: None: asks for nothing that the messenger could do.
+    #: None if the phrase asks for nothing the messenger can do.
     command: Command | None
     language: Language
 
@@ -40,7 +42,7 @@ def _load_samples(language: Language) -> Iterator[Phrase]:
             yield Phrase(line, command, language)
 
 
-#: Taken literally.
+#: Phrases that count as an exact command.
 KEYWORDS = (*_iterate_keywords("en", en.KEYWORDS), *_iterate_keywords("fr", fr.KEYWORDS))
-#: Taken literally, and compared with.
+#: Phrases for literal and similarity matching.
 SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _load_samples(language))

@@ -1,8 +1,8 @@
-"""Words for each command in English, as it is written in West African chats too."""
+"""English keywords for each command, including West African chat spellings."""
 
 from tapgate.messenger.model.common import Command
 
-#: Show the menu too, but end nothing.
+#: Greetings also show the menu, but do not end a command in progress.
 GREETINGS = """
     hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
     good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there

@@ -1,4 +1,4 @@
-"""Words for each command in French, as it is written in West African chats too."""
+"""French keywords for each command, including West African chat spellings."""
 
 from tapgate.messenger.model.common import Command
 

@@ -1,6 +1,6 @@
-"""What people write where something is asked for, read from their own text only.
+"""Parsers for answers to questions, based only on the user's own text.
 
-In doubt nothing was read: the question is asked again.
+A parser returns None for ambiguous text, and the messenger repeats the question.
 """
 
 from tapgate.messenger.understanding.reading.amounts import parse_amount

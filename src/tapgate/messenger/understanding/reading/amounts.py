@@ -1,7 +1,7 @@
-"""Amounts of money as people write them, English and French.
+"""Parser for amounts of money as written in English and French.
 
-`1,500` is one thousand five hundred, unless the currency has three decimals; `1.500` may be a slip
-of the pen wherever there are decimals. In doubt there is no amount.
+`1,500` is one thousand five hundred, unless the currency has three decimals. `1.500` is ambiguous
+in every currency with decimals. Ambiguous text is not an amount.
 """
 
 import re
@@ -9,7 +9,7 @@ import re
 from tapgate import money
 from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
 
-#: Names of currencies that are not their codes, in small letters.
+#: Currency names other than the code, in lower case.
 _CURRENCY_NAMES = {
     "SLE": ("le", "leone", "leones", "nle", "sle"),
     "XOF": ("f", "fr", "franc", "francs", "cfa", "fcfa", "f cfa", "francs cfa"),
@@ -31,15 +31,18 @@ _FILLER_PATTERN = re.compile(
 )
 _THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
 _DIGITS_PATTERN = re.compile(r"[0-9]+")
-#: From how many decimals of a currency on one such sign may be meant to begin them.
+#: Minimum decimals of a currency at which a single separator may be a decimal mark.
 _AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
-#: A longer one with nothing to say that it is money may be a phone number.
+#: A longer number without a currency or separator may be a phone number.
 _MAX_BARE_DIGITS = 7
 _DECIMALS_PATTERN = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
 
 
 def parse_amount(text: str, currency: str) -> str | None:
-    """`"Le 1,500.50"` -> `"1500.50"`, as `money.parse` takes it. None: no amount, or in doubt."""
+    """Parse an amount into the format of `money.parse`: `"Le 1,500.50"` becomes `"1500.50"`.
+
+    Return None if the text is not an amount or is ambiguous.
+    """
     said = _strip_fillers(normalize_digits(text).lower())
     rest = _strip_currency(said, currency)
     if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == said:
@@ -67,7 +70,7 @@ def list_currency_names(currency: str) -> tuple[str, ...]:
 
 
 def is_other_unit(word: str, currency: str) -> bool:
-    """Whether a word makes a figure something else than an amount of this currency."""
+    """Return whether the word is a multiplier or another currency, not a name of this one."""
     word = word.lower().strip(".,;:!")
     others = {name for code, names in _CURRENCY_NAMES.items() for name in (code.lower(), *names)}
     known = word in others | _MULTIPLIER_WORDS or money.is_currency(word.upper())
@@ -87,7 +90,7 @@ def _strip_currency(text: str, currency: str) -> str:
 
 def _parse_figure(text: str, currency: str) -> str | None:
     if _DIGITS_PATTERN.fullmatch(text):
-        # "0500" is how phone numbers begin.
+        # A leading zero, as in "0500", suggests a phone number.
         return None if text.startswith("0") else text
     grouped = _THOUSANDS_PATTERN.fullmatch(text)
     if grouped:

@@ -1,13 +1,13 @@
-"""Texts with their digits and spaces in one form."""
+"""Normalization of digits and whitespace."""
 
 import unicodedata
 
-#: What people are asked for is short; more is not read.
+#: Answers are short. Longer texts are not parsed.
 MAX_LENGTH = 300
 
 
 def normalize_digits(text: str) -> str:
-    """`"１ ５００"` -> `"1 500"`: NFKC, and one plain space for each run of them."""
+    """Apply NFKC, convert digits to ASCII and collapse spaces: `"１ ５００"` becomes `"1 500"`."""
     if len(text) > MAX_LENGTH:
         return ""
     plain = unicodedata.normalize("NFKC", text)

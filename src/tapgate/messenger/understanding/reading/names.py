@@ -1,4 +1,4 @@
-"""People's names, and the number of something in a list."""
+"""Parsers for person names and list numbers."""
 
 import re
 
@@ -27,7 +27,7 @@ _NUMBER_WORDS = {
 
 
 def parse_person_names(text: str) -> tuple[str, str] | None:
-    """`"Aminata Bah Kamara"` -> `("Aminata", "Bah Kamara")`"""
+    """Split a full name: `"Aminata Bah Kamara"` becomes `("Aminata", "Bah Kamara")`."""
     words = _FILLER_PATTERN.sub("", normalize_digits(text)).strip(" .,!").split(" ")
     if not 2 <= len(words) <= 6 or not all(map(_is_name, words)):
         return None
@@ -41,7 +41,7 @@ def _is_name(word: str) -> bool:
 
 
 def parse_list_number(text: str) -> int | None:
-    """`"2"`, `"2."`, `"number 2"`, `"deux"` -> 2"""
+    """Parse the number of a list item: `"2"`, `"2."`, `"number 2"` and `"deux"` are all 2."""
     said = normalize_digits(text).lower()
     match = _NUMBER_PATTERN.fullmatch(said)
     if match is not None:

@@ -1,4 +1,4 @@
-"""Phone numbers and card serials."""
+"""Parsers for phone numbers and card serials."""
 
 import re
 
@@ -17,7 +17,7 @@ _MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
 
 
 def parse_phone(text: str, own_phone: str | None) -> str | None:
-    """E.164. A number without its country is of the person's own."""
+    """Return a phone number in E.164. A local number belongs to the country of `own_phone`."""
     shown = _strip_fillers(text).rstrip(".!")
     if not _PHONE_PATTERN.fullmatch(shown):
         return None
@@ -36,18 +36,21 @@ def parse_phone(text: str, own_phone: str | None) -> str | None:
 
 
 def parse_card_serial(text: str) -> str | None:
-    """As the card shows it. Has a digit, and is neither a phone number nor a small figure."""
+    """Return a card serial as written.
+
+    A serial contains a digit. A phone number or a short number is not a serial.
+    """
     shown = _strip_fillers(text).rstrip(".!")
     if not _SERIAL_PATTERN.fullmatch(shown) or not any(sign.isdigit() for sign in shown):
         return None
     if any(sign.isalpha() for sign in shown):
         return shown if shown[0] != "-" and shown[-1] != "-" else None
-    # Digits alone are a serial only where they are too many for a phone number.
+    # Only digits: a serial only if it is too long for a phone number.
     return shown if shown.isdigit() and len(shown) > _MAX_PHONE_DIGITS else None
 
 
 def _parse_without_plus(shown: str) -> str | None:
-    """`23276123456`: international but for its plus."""
+    """Parse an international number without its plus sign, such as `23276123456`."""
     if shown.startswith(("+", "0")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The time a statement is for."""
+"""Parser for statement periods."""
 
 import re
 from datetime import date, timedelta
@@ -32,7 +32,10 @@ _LAST_DAYS_PATTERN = re.compile(
 
 
 def parse_period(text: str, today: date) -> Period | None:
-    """First and last day, both within it, none after today. None: not said, or in doubt."""
+    """Return the first and last day, both inclusive and not after today.
+
+    Return None if the text names no period or is ambiguous.
+    """
     said = normalize_digits(text).lower()
     try:
         if _DAY_PATTERN.search(said) or _YEAR_MONTH_PATTERN.search(said):
@@ -127,12 +130,12 @@ def _build_year(year: int) -> Period:
 
 
 def _get_latest_year(month: int, today: date) -> int:
-    """The year of the last time it was that month."""
+    """Return the year of the month's most recent occurrence."""
     return today.year if month <= today.month else today.year - 1
 
 
 def _subtract_months(today: date, count: int) -> date:
-    """The first day of the time: three months before 15 March begin on 15 December."""
+    """Return the date `count` months earlier: three months before 15 March is 15 December."""
     year, month = divmod(today.year * 12 + today.month - 1 - count, 12)
     last = _build_month(year, month + 1)[1].day
     return date(year, month + 1, min(today.day, last))

@@ -1,4 +1,4 @@
-"""A transfer said in one sentence: how much, and to whom."""
+"""Parser for transfer requests in one sentence: amount and payee."""
 
 import re
 from itertools import pairwise
@@ -18,17 +18,17 @@ _ARTICLE_PATTERN = re.compile(
     r"^(?:(?:the|my|la|le|ma|mon|number|card|carte|numéro|numero|phone|serial|no\.?|n°)[ :]+)+",
     re.IGNORECASE,
 )
-#: Another figure in the same part would make it a guess.
+#: A second number in the same part makes the amount ambiguous.
 _FIGURE_PATTERN = re.compile(r"[0-9](?:[0-9 .,']*[0-9])?")
 _NEGATIVE_PATTERN = re.compile(r"(?:^|\s)[-−]\s?[0-9]")
-#: Whom money is for, in one word that cannot be an amount.
+#: A payee in one word that cannot be an amount.
 _PAYEE_PATTERN = re.compile(
     r"(?<!\S)(?:(?:\+|0)[0-9]{7,14}|(?=\S*[0-9])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)(?![^\s,;.!])",
     re.ASCII,
 )
 _NAME_PATTERN = re.compile(r"[^\W\d_][^\W\d_'.-]*(?: [^\W\d_][^\W\d_'.-]*){0,2}")
 _POSSESSIVE_PATTERN = re.compile(r"^(?:(?:my|mi|the|mon|ma|le|la)\s+)+", re.IGNORECASE)
-#: Said of anybody.
+#: Words that do not identify a payee.
 _GENERIC_PAYEE_WORDS = frozenset(
     """someone somebody anyone a an another other friend person people card account wallet number
     phone me myself you him her them it us this that today tomorrow now please quelqu'un une un
@@ -37,14 +37,14 @@ _GENERIC_PAYEE_WORDS = frozenset(
 
 
 class ParsedPayee(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two."""
+    """Payee of a transfer. Exactly one field is set, or none if the payee is ambiguous."""
 
     phone: str | None = None
     card_serial: str | None = None
 
 
 class ParsedTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """What was not said, or not plainly, is None."""
+    """Parts of a transfer request. Missing or ambiguous parts are None."""
 
     amount: str | None = None
     phone: str | None = None
@@ -60,7 +60,7 @@ def parse_payee(text: str, own_phone: str | None) -> ParsedPayee | None:
 
 
 def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTransfer:
-    """`"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`"""
+    """Parse a transfer: `"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`."""
     what, *whom = _TO_PATTERN.split(normalize_digits(text))
     payees = [payee for part in whom if (payee := _parse_payee_part(part, own_phone)) is not None]
     if not payees:
@@ -68,7 +68,7 @@ def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTra
     payee = payees[0] if len(payees) == 1 else ParsedPayee()
     said = what
     if len(whom) == 1 and not _FIGURE_PATTERN.search(what):
-        # "Send to CARD-1 500": the amount may come last.
+        # The amount may follow the payee, as in "Send to CARD-1 500".
         said = _PAYEE_PATTERN.sub(" ; ", whom[0], count=1)
     return ParsedTransfer(
         amount=_parse_single_amount(said, currency),
@@ -80,7 +80,7 @@ def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTra
 def _parse_without_preposition(
     what: str, whom: list[str], own_phone: str | None, currency: str
 ) -> ParsedTransfer:
-    """`"send CARD-1 500"`: whom and how much, in either order, each as one plain word."""
+    """Parse `"send CARD-1 500"`: payee and amount in either order, each as one word."""
     found = list(_PAYEE_PATTERN.finditer(what))
     payee = parse_payee(found[0][0], own_phone) if len(found) == 1 and not whom else None
     if payee is None:
@@ -94,7 +94,7 @@ def _parse_without_preposition(
 
 
 def parse_payee_name(text: str) -> str | None:
-    """`"send 8 to Mohamed"` -> `"Mohamed"`: somebody who is named rather than numbered."""
+    """Return a payee given by name: `"Mohamed"` in `"send 8 to Mohamed"`."""
     _, *whom = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
     if len(whom) != 1:
         return None
@@ -107,7 +107,7 @@ def parse_payee_name(text: str) -> str | None:
 
 
 def has_unsupported_amount(text: str, currency: str) -> bool:
-    """Whether there is an amount in words, in short or in another currency: "1k", "$5"."""
+    """Return whether an amount is abbreviated, has a unit word or another currency: "1k", "$5"."""
     said = normalize_digits(text).lower()
     around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", said)
     words = said.split()
@@ -117,7 +117,7 @@ def has_unsupported_amount(text: str, currency: str) -> bool:
 
 
 def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
-    """At the beginning of what comes after "to": a number, or a card's serial."""
+    """Return the phone number or card serial at the start of the text after "to"."""
     rest = _ARTICLE_PATTERN.sub("", part).strip()
     whole = parse_payee(rest, own_phone)
     if whole is not None:
@@ -134,7 +134,7 @@ def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
 
 
 def _parse_single_amount(part: str, currency: str) -> str | None:
-    """The only figure of a part, with its currency."""
+    """Return the amount if the part has exactly one number, or None."""
     figures = list(_FIGURE_PATTERN.finditer(part))
     if _NEGATIVE_PATTERN.search(part) or len(figures) != 1:
         return None
