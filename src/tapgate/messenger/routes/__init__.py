@@ -1,4 +1,4 @@
-"""Everything that the messenger answers to, in one table."""
+"""Route table of the messenger."""
 
 from typing import Final
 
