@@ -57,8 +57,8 @@ def parse_delivery(
 ) -> Delivery:
     """Return the messages and status reports of a delivery, in order.
 
-    The provider stores images and sends their ids. The simulator has no media store and sends images
-    inline. Messages to another phone number of the account are skipped.
+    The provider stores images and sends their ids. The simulator has no media store and sends
+    images inline. Messages to another phone number of the account are skipped.
     """
     contents = _INLINE_CONTENT_PARSERS if pictures_inside else _CONTENT_PARSERS
     values = [

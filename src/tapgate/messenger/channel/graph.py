@@ -1,10 +1,10 @@
 """Client of the provider's API: sends messages and fetches images that people sent.
 
 The access token is sent to the configured URL and to the media URLs that this URL returns, because
-the provider serves media from other hosts. A media URL comes over a connection to the configured URL
-and is trusted as much. The token is never sent in clear text, unless the configured URL itself uses
-HTTP and the media URL has the same host and port. Redirects are not followed, so the token does not
-reach other hosts.
+the provider serves media from other hosts. A media URL arrives over a connection to the configured
+URL and is trusted as much. The token is never sent in clear text, unless the configured URL itself
+uses HTTP and the media URL has the same host and port. Redirects are not followed, so the token
+does not reach other hosts.
 """
 
 import asyncio
@@ -223,7 +223,7 @@ def _build_error(answer: _Response) -> GraphError:
 
 
 def _build_status_error(status: int) -> GraphError:
-    """Return the error for a response not in the provider's format, as from a proxy or wrong URL."""
+    """Return the error for a response not in the provider's format: a proxy or a wrong URL."""
     misconfigured = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
     retry = misconfigured or status in _TRANSIENT_STATUSES or status >= 500
     return GraphError(f"status {status}", is_retryable=retry, is_misconfigured=misconfigured)

@@ -1,8 +1,8 @@
 """Rendering of outgoing messages as provider payloads, within the provider's limits.
 
-Only this module knows the limits. Long titles and labels are truncated with an ellipsis. Text that a
-person must read is split into several messages, never truncated. The provider returns option ids to
-the messenger, so an id that is too long raises an error.
+Only this module knows the limits. Long titles and labels are truncated with an ellipsis. Text that
+a person must read is split into several messages, never truncated. The provider returns option ids
+to the messenger, so an id that is too long raises an error.
 
 A person with a hidden number is addressed by user id in the field `recipient`. The field `to` is
 then omitted, because the provider gives it precedence.

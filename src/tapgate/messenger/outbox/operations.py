@@ -26,8 +26,8 @@ async def enqueue(
 ) -> tuple[int, bool]:
     """Enqueue a message that is sent once `tx` commits; return its id and whether it is new.
 
-    If the idempotency key was used before, nothing is enqueued and the id is that of the first
-    message.
+    If the idempotency key was used before, nothing is enqueued, and the first message's id is
+    returned.
     """
     key = None if key is None else _to_storable_key(key)
     while True:

@@ -54,7 +54,7 @@ def require_text(value: str, name: str, *, most: int) -> str:
 def parse_phone(value: str, name: str, *, status: int = 400) -> str:
     """Return the number in E.164 form.
 
-    Accepts every number that the gateway accepts, because the gateway sends messages to all of them.
+    Accepts every number that the gateway accepts, because the gateway sends messages to all.
     """
     return _format_e164(_parse_number(value, name, status))
 

@@ -22,8 +22,8 @@ class FormKey(msgspec.Struct, frozen=True, kw_only=True):
 async def receive_simulated_delivery(request: Request) -> Response:
     """Receive a delivery from a simulated phone, in the provider's format.
 
-    An image can be sent inline: `image.data` is a data URI that replaces `image.id`. Not available in
-    production.
+    An image can be sent inline: `image.data` is a data URI that replaces `image.id`. Not available
+    in production.
     """
     return await store_delivery(request, pictures_inside=True)
 
