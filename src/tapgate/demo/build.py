@@ -83,7 +83,7 @@ async def build(
     dimensions, end = SIZES[size], now - _END_BEFORE_NOW
     zone = past.settings.timezone
     today = get_platform_day(end, zone)
-    chance = Random(_SEED)  # noqa: S311, the same country every time
+    chance = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
     founder = Seeder(build_request_context(past), chance, dimensions)
     country = await founder.seed_country(today)
     dealings = TransactionSimulator(past, country, chance)

@@ -110,7 +110,7 @@ class Simulation:
     # Scheduled transactions
 
     def _plan_morning(self, number: int, day: date) -> list[list[PendingTransaction]]:
-        """Return the morning's transactions as lists to run in order; later ones need earlier."""
+        """Return the morning's transactions in lists to run in order; each needs the previous."""
         first = number == 0
         salaries = [
             self._transactions.fund_from_partner(resident, resident.salary, f"SALARY-{day:%Y-%m}")
@@ -293,7 +293,7 @@ class Simulation:
     def _fit_to_balance(self, resident: Resident, wanted: int) -> int | None:
         """Return an affordable amount, or None if the balance is too low.
 
-        One resident in five ignores the balance, so some payments are declined.
+        Residents ignore their balance one time in five, so some payments are declined.
         """
         most = resident.balance * 9 // 10
         if wanted <= most or self._random.random() < 0.2:

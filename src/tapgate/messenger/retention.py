@@ -52,7 +52,8 @@ RETENTION_RULES: Final = (
         timedelta(days=1),
         condition="expires_at IS NULL",
     ),
-    # Only the language is stored, and it is detected again. The conversation row is already gone.
+    # Only a language, which is detected again. Without a conversation row, there was no message for
+    # at least a month.
     RetentionRule(
         "people",
         "address",

@@ -27,7 +27,7 @@ from tapgate.vault import Vault
 #: Service name in the messenger's signed requests to the gateway.
 SERVICE_NAME = "messenger"
 
-#: A person is waiting on the phone: an early apology is better than a late result.
+#: A person is waiting for the reply, so fail early rather than respond late.
 _GATEWAY_TIMEOUT_SECONDS = 6.0
 _RETRIES = RetryPolicy(max_attempts=3, max_elapsed=8.0)
 
