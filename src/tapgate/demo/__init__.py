@@ -1,1 +1,1 @@
-"""A country to look at: people, shops, agents and months of payments, all through the platform."""
+"""Demo data: subscribers, merchants, agents and months of payments, made by real operations."""

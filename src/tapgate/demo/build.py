@@ -1,4 +1,4 @@
-"""Builds the demo country in a database, from its founding until a moment ago."""
+"""Build of the demo country in a database, from its first day until shortly before now."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
@@ -22,37 +22,37 @@ from tapgate.store.database import DATABASE_ERRORS, Database
 
 _SEED: Final = 23225
 _ADVISORY_LOCK_KEY: Final = 0x64_656D_6F  # "demo"
-#: What is built ends this long before now, so that nothing lies in the future.
+#: Margin between the end of the simulation and now, so that no record is in the future.
 _END_BEFORE_NOW: Final = timedelta(minutes=2)
 
-#: Told how much of the work was done since it was last told.
+#: Called with the amount of work done since the previous call.
 AdvanceProgress = Callable[[int], None]
 
 
 class DemoError(Exception):
-    """Why the demo is not built, in one line for whoever wants it."""
+    """The demo cannot be built; the one-line message is for the operator."""
 
 
 def estimate_work(size: str) -> int:
-    """How much there is to do, in the units that `advance` is told."""
+    """Return the total work in the units passed to `advance`."""
     subscribers, _, _, days, a_day, _ = SIZES[size]
     return round(subscribers * (1 + a_day * days * 0.9))
 
 
 def create_clock(now: datetime, size: str, zone: ZoneInfo) -> SimulatedClock:
-    """Early in the morning of the country's first day."""
+    """Return a clock set to the early morning of the first simulated day."""
     first = get_platform_day(now - _END_BEFORE_NOW, zone) - timedelta(days=SIZES[size].days - 1)
     return SimulatedClock(datetime.combine(first, time(5), zone))
 
 
 def without_notifications(settings: Settings) -> Settings:
-    """To build with: nobody has a phone on which to read of a life that was made up."""
+    """Return settings that disable receipts: the simulated subscribers have no phones."""
     return msgspec.structs.replace(settings, receipts=NO_RECEIPTS)
 
 
 @contextlib.asynccontextmanager
 async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
-    """Refuses where the demo is already, or is just being built by another process."""
+    """Hold the build lock; raise `DemoError` if the demo exists or another process builds it."""
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_LOCK_KEY):
             raise DemoError("the demo is just being built by another process")
@@ -63,13 +63,13 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
                 )
             yield
         finally:
-            # A connection that is lost has given the lock back by that.
+            # PostgreSQL releases the lock if the connection is lost.
             with contextlib.suppress(*DATABASE_ERRORS):
                 await connection.execute("SELECT pg_advisory_unlock($1)", _ADVISORY_LOCK_KEY)
 
 
 async def is_built(database: Database) -> bool:
-    """Also when its building was interrupted."""
+    """Return whether the demo exists, including one whose build was interrupted."""
     found: bool = await database.fetchval(
         "SELECT EXISTS (SELECT FROM cards WHERE serial = $1)", FIRST_SERIAL
     )
@@ -79,11 +79,11 @@ async def is_built(database: Database) -> bool:
 async def build(
     past: Services, clock: SimulatedClock, size: str, now: datetime, advance: AdvanceProgress
 ) -> Country:
-    """`past` lives by the clock that is given, and its ids follow it."""
+    """Build the demo; the services in `past` must use `clock`, also to generate ids."""
     dimensions, end = SIZES[size], now - _END_BEFORE_NOW
     zone = past.settings.timezone
     today = get_platform_day(end, zone)
-    chance = Random(_SEED)  # noqa: S311, the same country every time
+    chance = Random(_SEED)  # noqa: S311 - fixed seed: every build gives the same data
     founder = Seeder(build_request_context(past), chance, dimensions)
     country = await founder.seed_country(today)
     dealings = TransactionSimulator(past, country, chance)

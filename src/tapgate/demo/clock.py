@@ -1,4 +1,4 @@
-"""A clock that stands still until it is moved, so that months can be lived in seconds."""
+"""Simulated clock that moves only when advanced, so that months can be simulated in seconds."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -14,5 +14,5 @@ class SimulatedClock:
         return self._now
 
     def advance_to(self, moment: datetime) -> None:
-        """Forward; a moment that is over already becomes the next possible one."""
+        """Advance to a moment; a moment in the past advances the clock by one tick."""
         self._now = max(moment.astimezone(UTC), self._now + _TICK)

@@ -1,4 +1,4 @@
-"""What the demo country is made of: names, shops, sizes. Made up, and the same every time."""
+"""Fixed fictional data of the demo: names, addresses, merchants and sizes."""
 
 from random import Random
 from typing import Final, NamedTuple
@@ -29,10 +29,10 @@ TOWNS: Final = ("Freetown", "Bo", "Kenema", "Makeni", "Koidu", "Port Loko", "Wat
 
 class Merchant(NamedTuple):
     name: str
-    #: What a purchase there costs, in major units.
+    #: Price range of a purchase, in major units.
     min_price: int
     max_price: int
-    #: Whether it also sells in an app.
+    #: Whether the merchant also accepts in-app payments.
     in_app: bool = False
 
 
@@ -74,9 +74,9 @@ class Size(NamedTuple):
     merchants: int
     agents: int
     days: int
-    #: How often a subscriber pays, sends or gets cash on an average day.
+    #: Average number of transactions per subscriber and day.
     transactions_per_day: float
-    #: At how many moments of a day something happens: what shares one is carried together.
+    #: Moments per day at which transactions run; the transactions of a moment run concurrently.
     slots_per_day: int
 
 
@@ -122,7 +122,7 @@ def draw_address(chance: Random) -> str:
 
 
 def get_merchant(number: int) -> Merchant:
-    """Shops open branches when the country is large."""
+    """Return merchant data by number; numbers beyond the list become numbered branches."""
     branch, kind = divmod(number, len(MERCHANTS))
     original = MERCHANTS[kind]
     return original._replace(name=f"{original.name} {branch + 1}") if branch else original

@@ -1,4 +1,4 @@
-"""Calls to try on the demo: printed when it is built, and kept for whoever comes later."""
+"""Example API requests for the demo, printed after the build and saved in the data directory."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ _PERSON_PATTERN: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN 
 
 
 class ExampleContext(NamedTuple):
-    """What the calls are made with; the commands are ready for a shell."""
+    """Parameters of the example requests; the commands are quoted for a shell."""
 
     url: str
     api_key: str
@@ -37,7 +37,10 @@ def build_context(settings: Settings, api_key: str, command: str) -> ExampleCont
 
 
 def _list_environment(settings: Settings) -> Iterator[str]:
-    """So that a command finds the same database from another shell; no password is printed."""
+    """Yield the variables with which a command in another shell finds the same database.
+
+    A database URL with a password is left out.
+    """
     if settings.data_dir != _DEFAULT_DATA_DIR:
         yield f"TAPGATE_DATA_DIR={_quote(str(settings.data_dir.absolute()))}"
     url = settings.database_url
@@ -46,7 +49,7 @@ def _list_environment(settings: Settings) -> Iterator[str]:
 
 
 def render_examples(country: Country, with_: ExampleContext, *, today: date) -> list[str]:
-    """Each call is one line, complete in itself, and can be repeated."""
+    """Return the examples; each request is one self-contained line that can be repeated."""
     counts = (
         f"{len(country.residents):,} subscribers, {len(country.shops)} merchants and "
         f"{len(country.agents)} agents"
@@ -126,7 +129,7 @@ def _render_post(with_: ExampleContext, path: str, body: Mapping[str, str]) -> s
 def _render_signed_post(
     with_: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
 ) -> str:
-    # A secret may begin with a dash, which would look like an option.
+    # `--secret=`, because a secret that starts with a dash would be parsed as an option.
     sign = (
         f"{with_.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
         f"--secret={_quote(secret)}"
@@ -155,12 +158,12 @@ def save_examples(data_dir: Path, shown: list[str]) -> None:
 
 
 def load_examples(data_dir: Path) -> list[str]:
-    """Nothing where no demo was built."""
+    """Return the saved examples, or an empty list if no demo was built."""
     return private_files.read(get_file(data_dir))
 
 
 class ExamplePerson(msgspec.Struct, frozen=True):
-    """Of whom the examples are told."""
+    """The subscriber in the examples."""
 
     name: str
     phone: str

@@ -1,4 +1,4 @@
-"""What does not happen every day: a card is lost, somebody is blocked, a house is sold."""
+"""Rare events of the demo: a lost card, an expired card, a blocked subscriber, a house sale."""
 
 from datetime import timedelta
 from typing import Final
@@ -27,7 +27,7 @@ class Incidents:
         self._major_unit = dealings.major_unit
 
     async def run(self, days_left: int) -> None:
-        """What happens late on that day."""
+        """Run the incident scheduled for the day, if there is one."""
         match days_left:
             case 40:
                 await self._pay_out_loan()
@@ -48,7 +48,7 @@ class Incidents:
     async def _lose_card(self) -> None:
         resident = self._country.residents[seed.LOST_CARD]
         lost = await self._seeder.replace_lost_card(resident)
-        # Whoever found it tries it.
+        # The finder tries to pay with the blocked card.
         for shop in self._country.shops[:2]:
             self._advance_minutes(7)
             await self._transactions.pay(resident, shop, 45 * self._major_unit, serial=lost)
@@ -65,8 +65,10 @@ class Incidents:
         await self._transactions.send(resident, resident.friends[0], 100 * self._major_unit, None)
 
     async def _pay_out_loan(self) -> None:
-        """Long before the house is bought: in the month that is looked at first, everything else
-        would be too small to be seen beside it."""
+        """Fund the house buyer with a loan, long before the purchase.
+
+        In the latest month, the loan would dwarf all other amounts in the charts.
+        """
         loan = _HOUSE_PRICE * 21 // 20 * self._major_unit
         await self._transactions.deposit(loan)
         await self._transactions.fund_from_partner(
@@ -74,7 +76,7 @@ class Incidents:
         )
 
     async def _sell_house(self) -> None:
-        """More than half a million at once is looked at before it moves."""
+        """Pay for the house; an amount above 500,000 is held for review."""
         buyer = self._country.residents[seed.HOUSE_BUYER]
         seller = self._country.residents[seed.EMPLOYER]
         price = _HOUSE_PRICE * self._major_unit

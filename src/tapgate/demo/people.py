@@ -1,4 +1,4 @@
-"""Who lives in the demo country, as far as its life needs to know them."""
+"""Residents, agents, merchants and terminals of the demo, as the simulation tracks them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,7 @@ class ChildCard:
 
 @dataclass(slots=True, kw_only=True)
 class Resident:
-    """A subscriber. The balance is what the last answer of the ledger said."""
+    """A subscriber, with the balance from the ledger's latest result."""
 
     number: int
     person: Person
@@ -29,7 +29,7 @@ class Resident:
     category: str
     kyc_level: int
     activity: float
-    salary: int  # a month, in minor units; 0: none
+    salary: int  # per month, in minor units; 0 for none
     agent: "Agent"
     friends: "list[Resident]" = field(default_factory=list)
     child_cards: list[ChildCard] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Resident:
 
     @property
     def payday(self) -> int:
-        """The day of the month: employers have days of their own."""
+        """Day of the month on which the salary is paid; varies between residents."""
         return 1 + self.number % 28
 
 
@@ -86,7 +86,7 @@ class Shop:
     id: int
     key: NewHmacKey
     terminals: list[Terminal]
-    unpaid_takings: int = 0  # since the owner last took money out
+    unpaid_takings: int = 0  # not yet paid out to the owner
 
     @property
     def key_id(self) -> str:
@@ -95,7 +95,7 @@ class Shop:
 
 @dataclass(slots=True, kw_only=True)
 class Country:
-    """Everybody, with the ones that the examples are about in front."""
+    """All participants of the demo; those in the examples come first in each list."""
 
     residents: list[Resident]
     agents: list[Agent]
@@ -107,12 +107,11 @@ class Country:
         return [agent for agent in self.agents if agent.parent is None]
 
 
-#: The digits that a PIN of the demo is made of.
 _DIGITS: Final = "0123456789"
 
 
 def draw_pin(chance: Random) -> str:
-    """One that is accepted also where weak ones are refused."""
+    """Draw a random PIN that is not weak, so that every configuration accepts it."""
     while True:
         drawn = "".join(chance.choices(_DIGITS, k=4))
         if not is_weak_pin(drawn):

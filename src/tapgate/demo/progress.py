@@ -1,4 +1,4 @@
-"""How far the building is: a bar on a terminal, elsewhere a line now and then."""
+"""Progress display of the demo build: a bar on a terminal, otherwise periodic lines."""
 
 import contextlib
 import time
@@ -13,7 +13,7 @@ _PRINT_INTERVAL_SECONDS: Final = 10.0
 
 @contextlib.contextmanager
 def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Answers what is to be told how much was done since."""
+    """Yield a function that advances the progress by an amount of work."""
     console = Console()
     if not console.is_terminal:
         yield _LineProgress(what, total).advance
@@ -41,6 +41,6 @@ class _LineProgress:
         if time.monotonic() - self._last_printed > _PRINT_INTERVAL_SECONDS:
             self._last_printed = time.monotonic()
             percent = min(99, 100 * self._done // self._total)
-            # That nobody reads it any more is no reason to end.
+            # A closed output must not abort the build.
             with contextlib.suppress(OSError):
                 print(f"{self._label}: {percent} %", flush=True)

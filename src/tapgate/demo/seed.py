@@ -1,4 +1,4 @@
-"""How the country comes to be: cards, agents, shops, people, each by its noun's own operation."""
+"""Seeding of the demo's cards, agents, merchants and subscribers with the regular operations."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -27,10 +27,10 @@ from tapgate.processors.terminals.model import NewTerminal
 from tapgate.subscribers import operations as subscribers
 from tapgate.subscribers.model import Registration, SubscriberUpdate
 
-#: The first card there is; where it is, the demo is.
+#: Serial of the first demo card; its presence shows that the demo exists.
 FIRST_SERIAL: Final = "DEMO-000001"
 
-# The residents that something happens to, by number. The examples are about the first two.
+# Numbers of the residents with a special role. The examples use the first two.
 HERO, FRIEND, EMPLOYER, HOUSE_BUYER, RESTRICTED, BLOCKED, LOST_CARD, EXPIRED_CARD = range(8)
 _FIXED_PEOPLE: Final = {
     HERO: Person("Aminata", "Kamara", "12 Wilkinson Road, Freetown"),
@@ -41,13 +41,13 @@ _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
 _CATEGORIES: Final = {HERO: "vip", HOUSE_BUYER: "vip", EMPLOYER: "corporate"}
 _KYC_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, HOUSE_BUYER: 3, RESTRICTED: 3}
 
-#: Cards for each that is used: some are replaced, some wait in a drawer.
+#: More cards than residents: for child cards and replacements, and some stay in stock.
 _CARDS_PER_RESIDENT: Final = 1.5
 _ROWS_PER_FILE: Final = 10_000
-#: Fewer than the connections there are.
+#: Less than the size of the connection pool.
 _MAX_CONCURRENCY: Final = 8
 
-# Within a range of numbers that nobody else takes in tests: +232 25 ......
+# The range +232 25 ......, which no other test data uses.
 _RESIDENT_PHONE_BASE, _AGENT_PHONE_BASE, _SHOP_PHONE_BASE = 23225000000, 23225900000, 23225950000
 
 
@@ -56,7 +56,7 @@ def get_phone_number(resident: Resident) -> str:
 
 
 def build_request_context(services: Services) -> RequestContext:
-    """The platform itself, in the name of the demo."""
+    """Return a request context with the service principal `demo`."""
     return RequestContext(
         services=services,
         method="",
@@ -78,7 +78,7 @@ class Seeder:
         self._last_serial = 0
 
     async def seed_country(self, last_day: date) -> Country:
-        """Everything that is there before the first resident comes."""
+        """Create everything that must exist before the first resident registers."""
         await self._upload_cards(last_day)
         agents = [await self._create_agent(number, []) for number in range(self._super_agent_count)]
         agents += [
@@ -187,7 +187,7 @@ class Seeder:
     async def register_residents(
         self, newcomers: list[Resident], neighbours: list[Resident]
     ) -> None:
-        """Registered, known, and with a card in the pocket."""
+        """Register residents, set their KYC level and link their cards."""
         families = [self._build_child_cards(resident) for resident in newcomers]
         registrations = [self._build_registration(resident) for resident in newcomers]
         for resident in newcomers:
@@ -265,7 +265,7 @@ class Seeder:
         resident.serial = serial
 
     async def replace_lost_card(self, resident: Resident) -> str:
-        """The serial of the card that is gone; another one is in the pocket."""
+        """Block the resident's card, link a new one, and return the lost card's serial."""
         lost = resident.serial
         await cards.block(self._context, lost, "lost")
         await self.link_card(resident, self.next_serial())

@@ -1,4 +1,4 @@
-"""The days of the demo country: who comes, who is paid, who buys, sends and gets cash, and when."""
+"""Day-by-day simulation of the demo country: registrations, salaries, purchases and transfers."""
 
 import asyncio
 import math
@@ -18,16 +18,16 @@ from tapgate.demo.people import Agent, Country, Resident, Shop
 from tapgate.demo.seed import Seeder
 from tapgate.demo.transactions import TransactionSimulator
 
-#: How busy the hours are, from seven in the morning until eleven at night.
+#: Relative activity per hour, from 7:00 to 23:00.
 _FIRST_HOUR: Final = 7
 _HOUR_WEIGHTS: Final = (3, 6, 7, 7, 6, 7, 6, 5, 5, 6, 8, 10, 8, 5, 3, 1)
 #: Monday first. Wednesday and Saturday are market days; on Sunday most shops are closed.
 _WEEKDAY_FACTORS: Final = (0.9, 0.9, 1.2, 0.9, 1.1, 1.4, 0.6)
 _MONDAY, _FRIDAY, _SATURDAY = 0, 4, 5
 
-#: As many payments as a careful person makes in a day; the platform stops at twenty.
+#: Well below the platform's limit of 20 per day.
 _MAX_TRANSACTIONS_PER_DAY: Final = 6
-#: This many come on the first day, the rest until the country is half as old as it will be.
+#: Share of residents registered on the first day; the rest follow in the first half of the period.
 _FIRST_DAY_SHARE: Final = 0.6
 
 PendingTransaction = Coroutine[Any, Any, None]
@@ -57,7 +57,7 @@ class Simulation:
         self._activity_weights: list[float] = []
 
     async def run(self, today: date, end: datetime, zone: ZoneInfo) -> None:
-        """All days up to the end, which is today."""
+        """Simulate all days up to `end`, which is today."""
         for number in range(self._size.days):
             day = today - timedelta(days=self._size.days - 1 - number)
 
@@ -83,14 +83,14 @@ class Simulation:
             await self._incidents.run(self._size.days - 1 - number)
 
     async def prepare_examples(self) -> None:
-        """Whoever the examples are about can afford them."""
+        """Fund the subscriber and the agent of the examples, so that the examples succeed."""
         hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
         if hero.balance < 1_000 * self._major_unit:
             await self._transactions.fund_from_partner(hero, 2_500 * self._major_unit, "ADVANCE")
         if agent.balance < 2_000 * self._major_unit:
             await self._transactions.fund_agent(agent, 10_000 * self._major_unit)
 
-    # Who comes
+    # Registrations
 
     async def _register_newcomers(self, number: int) -> None:
         everybody = self._country.residents
@@ -107,10 +107,10 @@ class Simulation:
         for resident in self._registered:
             resident.transactions_today = 0
 
-    # What is arranged
+    # Scheduled transactions
 
     def _plan_morning(self, number: int, day: date) -> list[list[PendingTransaction]]:
-        """One list after the other: what the later ones need is there by then."""
+        """Return the morning's transactions in lists to run in order; each needs the previous."""
         first = number == 0
         salaries = [
             self._transactions.fund_from_partner(resident, resident.salary, f"SALARY-{day:%Y-%m}")
@@ -120,7 +120,7 @@ class Simulation:
         deposits = []
         if first or day.weekday() == _MONDAY:
             month = sum(resident.salary for resident in self._country.residents)
-            # Every week a quarter of it, and what relatives abroad send.
+            # Each week a quarter of the monthly salaries, plus a margin for remittances.
             thousands = (month if first else month // 3) // (1_000 * self._major_unit)
             deposits.append(self._transactions.deposit(thousands * 1_000 * self._major_unit))
         if first or day.day == 1:
@@ -186,10 +186,10 @@ class Simulation:
             if shop.unpaid_takings > 400 * self._major_unit
         ]
 
-    # What people decide
+    # Random transactions
 
     def _plan_day(self, day: date) -> list[tuple[time, list[Resident]]]:
-        """At each moment of the day those who do something then."""
+        """Return the moments of the day, each with the residents who transact then."""
         expected = (
             len(self._registered)
             * self._size.transactions_per_day
@@ -242,7 +242,7 @@ class Simulation:
     def _buy_in_app(self, resident: Resident) -> PendingTransaction:
         shops: list[Shop] = [shop for shop in self._country.shops if shop.merchant.in_app]
         shop = self._random.choice(shops)
-        # There is no PIN, so there is a limit.
+        # In-app payments have no PIN, so they must stay within the no-PIN limit.
         wanted = self._draw_price(shop.merchant.min_price, min(shop.merchant.max_price, 400))
         amount = self._fit_to_balance(resident, wanted)
         if amount is None:
@@ -274,7 +274,7 @@ class Simulation:
         return self._transactions.cash_out(resident, resident.agent, amount)
 
     def _receive(self, resident: Resident) -> PendingTransaction:
-        """Money from relatives abroad."""
+        """Return a remittance from relatives abroad."""
         amount = self._random.randrange(100, 900, 25) * self._major_unit
         return self._transactions.fund_from_partner(resident, amount, "REMIT")
 
@@ -283,7 +283,7 @@ class Simulation:
         return [self._transactions.refund(*payment) for payment in waiting]
 
     def _draw_price(self, cheapest: int, dearest: int) -> int:
-        """Between the two, mostly near the cheaper one, and rounded as prices are."""
+        """Draw a rounded price from the range, skewed toward the lower end."""
         price = cheapest * math.pow(dearest / cheapest, math.pow(self._random.random(), 1.4))
         step: int = max(1, self._major_unit // 2)
         if price >= 50:
@@ -291,7 +291,10 @@ class Simulation:
         return max(1, round(price * self._major_unit / step)) * step
 
     def _fit_to_balance(self, resident: Resident, wanted: int) -> int | None:
-        """Most people know what they have and take less, or get cash first; some try."""
+        """Return an affordable amount, or None if the balance is too low.
+
+        Residents ignore their balance one time in five, so some payments are declined.
+        """
         most = resident.balance * 9 // 10
         if wanted <= most or self._random.random() < 0.2:
             return wanted

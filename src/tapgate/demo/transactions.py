@@ -1,5 +1,7 @@
-"""What people do with money: each dealing is one order for the ledger, as its route would make it,
-and what came of it is remembered by those it concerns."""
+"""Simulated transactions, each submitted as the ledger command that its route would create.
+
+The results update the balances that the simulation tracks for the parties.
+"""
 
 import hashlib
 from random import Random
@@ -28,7 +30,7 @@ class TransactionSimulator:
         self._random = chance
         self._sequence = 0
         self.major_unit: int = 10 ** money.get_decimals(services.settings.currency)
-        #: Payments that will be refunded: the shop, the transaction, how much of it.
+        #: Payments to refund: merchant, transaction id and amount (None for the full amount).
         self.pending_refunds: list[tuple[Shop, int, int | None]] = []
         self.recorded_count = 0
 
@@ -41,7 +43,7 @@ class TransactionSimulator:
         serial: str | None = None,
         child: ChildCard | None = None,
     ) -> None:
-        """At a terminal, with the PIN unless it is a small thing."""
+        """Pay at a terminal; the PIN is always entered above 100 major units."""
         chance = self._random
         till = chance.choice(shop.terminals)
         pin = child.pin if child else resident.pin
@@ -220,7 +222,7 @@ class TransactionSimulator:
             agent.balance = answer.payee_available or 0
 
     async def deposit(self, amount: int) -> None:
-        """The partner brings the money that it will hand on."""
+        """Deposit funds for the partner's later payments to subscribers."""
         await self._submit(
             Command(
                 type=chart.PARTNER_DEPOSIT,
@@ -232,7 +234,7 @@ class TransactionSimulator:
         )
 
     async def fund_from_partner(self, resident: Resident, amount: int, what: str) -> None:
-        """From the partner: a salary, or money from abroad."""
+        """Pay a resident from the partner's account: a salary, a loan or a remittance."""
         self._sequence += 1
         partner_id = self._country.partner_id
         command = Command(
@@ -248,7 +250,7 @@ class TransactionSimulator:
             self._update_balance(resident, answer.payee_available)
 
     async def pay_out_merchant(self, shop: Shop, owner: Resident, amount: int) -> None:
-        """The owner's share of what the shop took."""
+        """Pay part of a merchant's takings to its owner."""
         command = Command(
             type=chart.PROCESSOR_TRANSFER,
             channel="admin",
@@ -263,13 +265,13 @@ class TransactionSimulator:
             self._update_balance(owner, answer.payee_available)
 
     async def _submit_wrong_pin(self, command: Command, pin: str) -> None:
-        """Nobody does it three times in a row: the next try is right."""
+        """Submit the command with a wrong PIN once, which is too few attempts to lock the PIN."""
         wrong = str((int(pin) + 1111) % 10_000).zfill(4)
         outcome = await self._ledger.submit(_replace_pin(command, wrong))
         assert outcome.code is Code.INVALID_PIN, outcome
 
     async def _submit(self, command: Command) -> TransactionResult | None:
-        """None for what was declined or refused."""
+        """Submit a command; return None if it was declined or rejected."""
         outcome = await self._ledger.submit(command)
         if outcome.result is not None:
             self.recorded_count += 1

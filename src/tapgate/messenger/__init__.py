@@ -1,1 +1,1 @@
-"""The messenger: the conversational agent on a messaging channel."""
+"""Messenger service: the conversational agent on a messaging channel."""

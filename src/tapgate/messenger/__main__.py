@@ -1,4 +1,4 @@
-"""One process of the messenger, as its supervisor starts it."""
+"""Entry point of one messenger process, started by the supervisor."""
 
 import os
 

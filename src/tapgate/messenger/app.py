@@ -1,8 +1,8 @@
-"""The messenger's side of HTTP: one request from its first byte to its log line.
+"""The messenger's HTTP application: routing, authentication, rate limits and the request log.
 
-The order of checks: 404 and 405, 503 when the process is at its concurrency limit, 413 by the
-declared length, 401, 403 and 429, then what the handler refuses. Credentials in headers are checked
-before the body is read; a signature over the body, after it.
+Checks run in this order: 404 and 405, 503 when the process is at its concurrency limit, 413 by the
+declared length, 401, 403 and 429, then the handler's own errors. Credentials in headers are checked
+before the body is read, a signature over the body afterwards.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,13 +34,12 @@ from tapgate.service.tracing import RequestIdSource
 
 _log = structlog.get_logger()
 
-#: What is logged as the status of a request that nobody waits for any more.
+#: Status logged when the client disconnects before the response.
 _CLIENT_CLOSED_STATUS: Final = 499
-#: Digits of a declared length that are parsed.
 
 
 class App(AsgiApp):
-    """Serves the table of routes, and its description."""
+    """ASGI application that serves the route table and its OpenAPI document."""
 
     def __init__(self, services: Services, routes: Iterable[Route] = ROUTES) -> None:
         self._services = services
@@ -73,7 +72,7 @@ class App(AsgiApp):
         return build_document(self._routes)
 
     async def get_openapi_document(self, _request: Request) -> Response:
-        """Describe the interface in OpenAPI 3.1."""
+        """Return the OpenAPI 3.1 document of this API."""
         return render_encoded_json(200, self._openapi_document)
 
     async def respond(self, asked: http.Request) -> Response:
@@ -122,10 +121,10 @@ class App(AsgiApp):
             return await route.handler(request)
 
     async def _authenticate(self, request: Request, check: Callable[[Request], str | None]) -> None:
-        """Limit callers without a credential by address.
+        """Set the request's principal, and rate-limit anonymous callers by IP address.
 
-        The provider and bridges send everyone's messages from a few addresses, so an authenticated
-        caller is limited per phone number only.
+        The provider and the bridges send the messages of all users from a few addresses, so
+        authenticated callers are limited per phone number only.
         """
         request.principal = await self._charge_failed_authentication(request, check)
         if request.principal is None:
@@ -134,8 +133,10 @@ class App(AsgiApp):
     async def _charge_failed_authentication(
         self, request: Request, check: Callable[[Request], str | None]
     ) -> str | None:
-        """Charge failed authentication to the address, so credentials cannot be probed without
-        limit."""
+        """Return the principal; charge a failed check to the caller's IP address.
+
+        The charge prevents a caller from probing credentials without limit.
+        """
         try:
             return check(request)
         except HttpError:
@@ -170,7 +171,7 @@ def _build_routing_error(methods: Mapping[str, Route]) -> HttpError:
 
 
 def _render_api_error(request: Request, error: ApiError) -> Response:
-    """The database is away, too much is waiting, or the body is too large."""
+    """Render an error of the platform: database unavailable, queue full or body too large."""
     if error.status < 500:
         return render_http_error(HttpError(error.status, error.error, headers=error.headers))
     _log.error(

@@ -1,8 +1,8 @@
-"""Conversations: who works on one holds its lease, and nobody else writes to it meanwhile.
+"""Storage of conversations, with a lease that gives one task exclusive write access.
 
-A lease is renewed while it is held and runs out soon after its holder died. Whoever lost it without
-noticing cannot write any more: every write names the lease. By the database's clock, which all
-processes share.
+The holder renews its lease periodically, and the lease expires soon after the holder dies. Every
+write names the lease, so a holder that lost it unnoticed cannot write. Lease deadlines use the
+database clock, which all processes share.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ _MAX_CLOCK_SKEW_SECONDS = 60
 
 
 class LeaseLostError(Exception):
-    """Somebody else works on the conversation now; nothing was written."""
+    """Another task holds the conversation's lease; nothing was written."""
 
 
 class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     lease: int
     conversation: Conversation
-    #: When the latest message that was handled had been sent, in unix seconds.
+    #: Latest send time among the messages already handled, in Unix seconds.
     heard_until: int
 
 
@@ -43,14 +43,17 @@ class LeasedConversation(msgspec.Struct, frozen=True, kw_only=True):
 async def acquire(
     database: Database, address: str, now: datetime, *, patience: float = _ACQUIRE_TIMEOUT_SECONDS
 ) -> AsyncIterator[LeasedConversation]:
-    """The conversation, for this task alone. 503 when somebody else will not let go."""
+    """Lease the conversation exclusively for this task.
+
+    Raises `ApiError` with status 503 if the lease is not available within the timeout.
+    """
     held = await _acquire_with_timeout(database, address, now, patience)
     renewal = asyncio.create_task(_renew(database, held))
     try:
         yield held
     finally:
         renewal.cancel()
-        # Cancelled or not, others must not wait for a lease that nobody needs.
+        # Release even on cancellation, so that other tasks do not wait for the lease to expire.
         await asyncio.shield(_release(database, held))
 
 
@@ -62,7 +65,10 @@ async def save(
     now: datetime,
     heard_until: int = 0,
 ) -> None:
-    """Only while the lease is still held, to the end of the database transaction."""
+    """Save the conversation if the lease is still held, else raise `LeaseLostError`.
+
+    The update locks the row, so the lease cannot change before the database transaction ends.
+    """
     saved = await tx.fetchval(
         """UPDATE messenger.conversations
            SET state = $3, expires_at = $4, heard_until = greatest(heard_until, $5)
@@ -78,8 +84,11 @@ async def save(
 
 
 def _clamp_sent_at(sent_at: int, now: datetime) -> int:
-    """The provider's clock may be a little ahead. A message from farther in the future would make
-    all that follow it late, for as long as that is."""
+    """Return the send time, or the current time if it is too far in the future.
+
+    Small skew of the provider's clock is accepted. A larger one would mark all following messages
+    as late until the local clock catches up.
+    """
     moment = int(now.timestamp())
     return sent_at if sent_at <= moment + _MAX_CLOCK_SKEW_SECONDS else moment
 
@@ -137,7 +146,7 @@ def _restore_conversation(
     try:
         conversation = msgspec.convert(state, Conversation)
     except msgspec.ValidationError:
-        # Kept by another version of this code: begin anew rather than guess.
+        # Written by another version of this code: start over rather than guess.
         return Conversation(lapsed=True)
     if expires_at > now:
         return conversation
@@ -150,7 +159,7 @@ def _restore_conversation(
 async def _renew(database: Database, held: LeasedConversation) -> None:
     while True:
         await asyncio.sleep(_RENEW_INTERVAL_SECONDS)
-        # A renewal that fails is tried again; the write at the end shows whether it mattered.
+        # A failed renewal is retried. If the lease was lost, the final write fails.
         with contextlib.suppress(Exception):
             await database.execute(
                 """UPDATE messenger.conversations SET leased_until = clock_timestamp() + $3
@@ -162,7 +171,7 @@ async def _renew(database: Database, held: LeasedConversation) -> None:
 
 
 async def _release(database: Database, held: LeasedConversation) -> None:
-    # A lease that cannot be released expires. A conversation that was never saved leaves no row.
+    # On failure the lease expires. A conversation that was never saved leaves no row.
     with contextlib.suppress(Exception):
         await database.execute(
             """WITH unsaved AS (

@@ -1,7 +1,7 @@
-"""What the conversation engine asks for, asked of the gateway through its client.
+"""Adapter that executes the conversation engine's requests through the gateway's client.
 
-The gateway decides everything about money. Here is only what a person may ask about: their own
-wallet and cards, and as much of others as a sender must see.
+The gateway makes all decisions about money. The adapter limits what a person can access: their own
+wallet and cards, and as much about a payee as the sender must see.
 """
 
 from collections.abc import Awaitable, Callable
@@ -37,7 +37,7 @@ _log = structlog.get_logger()
 
 
 class GatewayAdapter:
-    """One of these per process, for everybody."""
+    """Executes gateway requests; one instance per process, shared by all conversations."""
 
     def __init__(self, gateway: AsyncTapgateClient) -> None:
         self._gateway = gateway
@@ -130,7 +130,7 @@ class GatewayAdapter:
         cards = await self._gateway.cards.list(
             subscriber_id=found.id, status=_ACTIVE_STATUS
         ).get_page()
-        # A child's card would do too, but the parent's is the one that was meant.
+        # Prefer the parent card: a sender who gives a phone number means its owner.
         best = min(cards.data, key=lambda card: card.type != _PARENT_CARD_TYPE, default=None)
         return _to_payee(_format_public_name(found), best, found.id)
 
@@ -243,7 +243,7 @@ class GatewayAdapter:
 
 
 class _CardNotOwnedError(Exception):
-    """Of other people's cards nobody is told whether they exist."""
+    """The card belongs to another subscriber; reported as not found to hide that it exists."""
 
 
 def _map_error(
@@ -251,13 +251,13 @@ def _map_error(
 ) -> RequestRejected | GatewayUnreachable:
     over_limit = isinstance(error, client.RateLimitedError) and error.details
     if isinstance(error, client.RetryableError) and not over_limit:
-        # Lost while the gateway was committing looks the same as lost before.
+        # A 503 can come before or during the commit, so the transfer may have been executed.
         may_have_moved = isinstance(call, gateway_requests.SendMoney) and error.status == 503
         return GatewayUnreachable(uncertain=may_have_moved)
     if isinstance(error, client.ServerError):
         return GatewayUnreachable(uncertain=True)
     if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
-        # Nothing that the person could do about it, much that an operator can.
+        # The person cannot fix the messenger's credentials; the log entry is for the operator.
         _log.error("gateway.access_denied", code=error.code)
         return GatewayUnreachable(uncertain=False)
     return RequestRejected(code=error.code, message=error.message, details=error.details)
@@ -274,7 +274,7 @@ def _to_subscriber(record: SubscriberRecord) -> Subscriber:
 
 
 def _format_public_name(record: SubscriberRecord) -> str:
-    """As the gateway writes it on the receipt."""
+    """Return the name in the form the gateway prints on receipts."""
     return f"{record.first_name} {record.last_name[:1]}."
 
 
@@ -312,7 +312,7 @@ def _to_transaction_summary(record: Transaction) -> TransactionSummary:
 
 
 def _get_counterparty_name(party: Party | None) -> str | None:
-    """Shops and agents are called by their names, people by as much as they show."""
+    """Return the counterparty's name: masked for subscribers, in full for merchants and agents."""
     if party is None or not party.name:
         return None
     return mask_name(party.name) if party.type == "subscriber" else party.name

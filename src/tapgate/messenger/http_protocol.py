@@ -1,4 +1,4 @@
-"""The messenger's HTTP connections, with errors in its own format."""
+"""HTTP protocol of the messenger, which renders errors in the messenger's format."""
 
 from tapgate.errors import ApiError
 from tapgate.messenger.routes.route import HttpError, render_http_error

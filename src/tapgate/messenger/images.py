@@ -1,8 +1,8 @@
-"""Pictures that people send to prove who they are, from both ways in: checked, and made anew.
+"""Validation and re-encoding of identity document images from the channel and from bridges.
 
-What is refused is a `PictureError`, whose text comes after "The picture" or the field's name. When
-too many are being looked at, it is the `ApiError` of `Threads`: nothing is wrong with the picture,
-and it may be tried again.
+An invalid image raises `ImageError`, whose text follows "The picture" or the field's name in a
+message. When too many images are queued, `BoundedThreadPool` raises an `ApiError`: the image may be
+valid, and the caller can retry.
 """
 
 from typing import Final, Protocol
@@ -13,22 +13,24 @@ from tapgate.service.thread_pool import BoundedThreadPool
 
 MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
 
-#: Each may take a hundred megabytes while it is looked at.
+#: Decoding one image may take 100 MB of memory.
 image_threads: Final = BoundedThreadPool("pictures", at_once=2, most=8)
 
-#: The second is no type, but many say it.
+#: `image/jpg` is not a registered media type, but many clients send it.
 _MEDIA_TYPES: Final = {
     "image/jpeg": "image/jpeg",
     "image/jpg": "image/jpeg",
     "image/png": "image/png",
 }
-#: What base64 makes of the largest, behind the longest prefix.
+#: Length of the largest image in base64, including the longest prefix.
 _MAX_DATA_URI_LENGTH: Final = (MAX_IMAGE_BYTES + 2) // 3 * 4 + len("data:image/jpeg;base64,")
 
 
 class InlineMedia(Protocol):
-    """`media` of the compatibility endpoint. Its size is not looked at: nothing depends on it, and
-    some count the picture as it is encoded."""
+    """`media` object of the compatibility endpoint.
+
+    Its declared size is ignored: nothing depends on it, and some bridges send the encoded size.
+    """
 
     @property
     def data(self) -> str | None: ...
@@ -37,7 +39,10 @@ class InlineMedia(Protocol):
 
 
 class MediaSource(Protocol):
-    """Where the channel keeps what was sent. Checks the hash; raises its own `MediaError`."""
+    """Source of media files on the channel.
+
+    Implementations verify the hash and raise `MediaError`.
+    """
 
     async def fetch_media(
         self, media_id: str, limit: int = ..., *, sha256: str | None = None
@@ -45,7 +50,7 @@ class MediaSource(Protocol):
 
 
 async def load_bridge_image(media: InlineMedia) -> EncodedImage:
-    """A refusal is about `media.data`."""
+    """Decode and re-encode an inline image; an `ImageError` refers to `media.data`."""
     if not media.data:
         raise ImageError("is required")
     if len(media.data) > _MAX_DATA_URI_LENGTH:

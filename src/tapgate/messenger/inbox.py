@@ -1,8 +1,8 @@
-"""Messages from the channel, stored and sealed before they are acknowledged. `handler.py` acts on
-them.
+"""Inbox of channel messages, sealed and stored before they are acknowledged.
 
-Only what may have held a PIN is not stored: the process that took it in knows it and comes first;
-should that process die, the person is asked again.
+`inbox_worker.py` handles the stored messages. A text that may contain a PIN is withheld: only the
+receiving process has it in memory, and that process has the first claim on the message. If the
+process dies, the conversation asks for the PIN again.
 """
 
 import asyncio
@@ -25,28 +25,28 @@ from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secret_detection import may_contain_pin
 from tapgate.vault import Vault
 
-#: How long others leave a message to the process that took it in.
+#: How long a message is reserved for the process that received it.
 _LEASE_DURATION = timedelta(seconds=2)
 _WITHHELD_LEASE_DURATION = timedelta(seconds=15)
 _WITHHELD_TTL_SECONDS = 60.0
-#: In one database transaction: to commit each by itself takes most of the time.
+#: Messages per database transaction; one commit per message would dominate the cost.
 _BATCH_SIZE = 100
 
 _decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 
 
 async def store_messages(services: Services, received: Sequence[ReceivedMessage]) -> None:
-    """Safe in the database when this returns. Twins of what is there already are dropped."""
+    """Store the messages durably, dropping duplicates of messages already stored."""
     arrivals = [_PendingMessage(services.new_id(), message) for message in received]
-    # In one order for everybody, so that two deliveries never wait for each other.
+    # All processes insert in the same order, so concurrent deliveries cannot deadlock.
     arrivals.sort(key=lambda arrival: (arrival.message.address, arrival.message.message_id))
     waiting = set[str]()
     for start in range(0, len(arrivals), _BATCH_SIZE):
         waiting |= await _store_batch(services, arrivals[start : start + _BATCH_SIZE])
-    # Not before: the provider waits for the acknowledgement.
+    # Wake the worker only after all batches: the provider is waiting for the acknowledgement.
     for address in waiting:
         services.wake_worker(address)
-    services.wake_sender()  # perhaps some were asked to slow down
+    services.wake_sender()  # rate-limit replies may have been enqueued
 
 
 class _PendingMessage(NamedTuple):
@@ -55,8 +55,11 @@ class _PendingMessage(NamedTuple):
 
 
 async def _store_batch(services: Services, arrivals: Sequence[_PendingMessage]) -> set[str]:
-    """Whom there is something to do for. What is over the rate is kept as such, so that it stays
-    over it when it is delivered again."""
+    """Store one batch and return the addresses with messages to handle.
+
+    A message over the rate limit is stored as throttled, so a redelivery of it is not handled
+    either.
+    """
     waiting = dict[int, str]()
     for row_id, message in arrivals:
         _withhold(services, row_id, message.content)
@@ -79,7 +82,7 @@ def _withhold(services: Services, row_id: int, content: Content) -> None:
     text = _get_withheld_text(content)
     if text is not None:
         services.withheld_texts[row_id] = text
-        # Should another process have handled it in the end.
+        # Another process may handle the message in the end and never remove the text here.
         asyncio.get_running_loop().call_later(
             _WITHHELD_TTL_SECONDS, services.withheld_texts.pop, row_id, None
         )
@@ -91,8 +94,8 @@ async def _insert_within_rate(
     is_withheld = row_id in services.withheld_texts
     if not await _insert(tx, services, row_id, message, is_withheld=is_withheld):
         return False
-    # A changed number is the channel's word, not the person's: however much they write, they do
-    # not stay trusted by it.
+    # A number change comes from the channel and is exempt from the limit: flooding the inbox must
+    # not let a sender keep the trust of the old number.
     return isinstance(message.content, NumberChangeContent) or await _acquire_rate(
         tx, services, row_id, message.address
     )
@@ -141,7 +144,7 @@ async def _acquire_rate(
 
 
 def _get_withheld_text(content: Content) -> str | None:
-    """A text that must not be stored."""
+    """Return the text if it may contain a PIN and must not be stored, else None."""
     if (
         isinstance(content, TextContent)
         and content.body is not None

@@ -1,5 +1,7 @@
-"""Acts on what the inbox took in, once: any process may, for a person whose conversation it holds,
-the oldest message first."""
+"""Worker that handles each stored inbox message once, oldest first.
+
+Any process can handle a message while it holds the lease of the sender's conversation.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -38,11 +40,11 @@ from tapgate.service.background import run_periodically
 SWEEP_INTERVAL_SECONDS = 1.0
 
 _MAX_ATTEMPTS = 5
-#: After a try that failed; longer after each.
+#: Delay after the first failed attempt; grows linearly with the attempts.
 _BACKOFF = timedelta(seconds=2)
 _MAX_ADDRESSES_PER_SWEEP = 100
-#: People who are answered by a process at the same time. Most of it is waiting for the gateway; but
-#: with many more, everybody waits too long for a connection to the database, also new messages.
+#: Conversations per process. A turn mostly waits for the gateway, but with many more of them the
+#: wait for a database connection becomes too long, also for incoming messages.
 _MAX_CONCURRENT_CONVERSATIONS = 100
 
 _log = structlog.get_logger()
@@ -52,17 +54,17 @@ class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     address: str
     sent_at: int
-    #: As it was stored, perhaps by another version: one that cannot be read is tried like others.
+    #: As stored, possibly by another version; a decoding error counts as a failed attempt.
     content: Any
     sealed: bytes | None
     withheld: bool
     attempts: int
-    #: Left to the process that knows what was withheld, or to a later time.
+    #: Reserved for the process that holds the withheld text, or until the backoff ends.
     reserved: bool
 
 
 class InboxWorker:
-    """Handles what was received, in the background. Any number may run."""
+    """Background worker for received messages; any number of workers can run concurrently."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -73,7 +75,7 @@ class InboxWorker:
         services.wake_worker = self.wake
 
     async def run(self) -> NoReturn:
-        """Until it is cancelled; what is under way then is cut off and handled again later."""
+        """Run until cancelled; interrupted turns are retried later."""
         try:
             await run_periodically(self.sweep, every=SWEEP_INTERVAL_SECONDS, name="messenger.inbox")
         finally:
@@ -94,8 +96,11 @@ class InboxWorker:
         task.add_done_callback(lambda _: self._on_task_done(address))
 
     async def sweep(self) -> None:
-        """What another process left behind, or this one put off. Those at work are left out: they
-        may take long, and there may be others behind them."""
+        """Wake addresses whose messages another process abandoned or this one postponed.
+
+        Addresses with a running task are skipped: they could fill the limit for a long time and
+        keep other addresses from being found.
+        """
         rows = await self._services.database.fetch(
             """SELECT DISTINCT address FROM messenger.received
                WHERE status = 'waiting'
@@ -121,11 +126,11 @@ class InboxWorker:
                 while await self._handle_next(address):
                     pass
         except Exception as error:
-            # It is still waiting, and the sweep finds it again.
+            # The message stays in the inbox, and a later sweep finds it.
             _log.warning("inbox.retry_scheduled", failure=logs.describe_exception(error))
 
     async def _handle_next(self, address: str) -> bool:
-        """Whether there may be more."""
+        """Handle the oldest message; return whether there may be more."""
         services = self._services
         async with conversation_store.acquire(services.database, address, services.clock()) as held:
             waiting = await self._claim_next(address)
@@ -144,7 +149,10 @@ class InboxWorker:
         return True
 
     async def _claim_next(self, address: str) -> InboxMessage | None:
-        """The oldest one, counted as tried: one that ends the process is not tried for ever."""
+        """Claim the oldest message and count the attempt.
+
+        Counting first limits the attempts for a message that crashes the process.
+        """
         row = await self._services.database.fetchrow(
             """WITH oldest AS (
                    SELECT id, NOT (reserved_for = $2 OR reserved_until <= clock_timestamp()

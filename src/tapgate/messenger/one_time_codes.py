@@ -1,4 +1,4 @@
-"""One-time codes by which somebody who hides their number proves that a phone is theirs."""
+"""One-time codes that verify the phone number of a person whose channel address hides it."""
 
 import secrets
 from datetime import timedelta
@@ -14,7 +14,7 @@ from tapgate.store import code_send_limit
 
 CODE_LIFETIME = timedelta(minutes=5)
 MAX_ATTEMPTS = 3
-#: Codes that one person may request; each phone number has a limit of its own.
+#: Limit per requesting person; each phone number has its own limit.
 MAX_CODES_PER_HOUR = 5
 _HOUR = timedelta(hours=1)
 _TEMPLATE_NAME = "one_time_code"
@@ -36,8 +36,8 @@ async def perform(
 async def send_code(services: Services, person: Person, phone: str) -> None:
     """Send a code within the limits of the phone number and of the person who requests it.
 
-    Over a limit nothing is sent, and the chat does not say so: a requester who hides their own
-    number learns nothing about the number they name.
+    Over a limit, no code is sent and the chat does not reveal it: a requester with a hidden number
+    learns nothing about the number they enter.
     """
     now = services.clock()
     requester = f"codes by:{person.address}"
@@ -68,8 +68,10 @@ async def send_code(services: Services, person: Person, phone: str) -> None:
 
 
 async def verify_code(services: Services, person: Person, phone: str, code: str) -> bool | None:
-    """Whether it is right; None when it cannot be any more. Each try is used up before it is
-    looked at, so that no number of them at once is more than were allowed."""
+    """Return whether the code is correct, or None if no attempts are left or it has expired.
+
+    Each attempt is consumed before the comparison, so concurrent attempts cannot exceed the limit.
+    """
     row = await services.database.fetchrow(
         """UPDATE messenger.codes SET tries_left = tries_left - 1
            WHERE address = $1 AND phone = $2 AND tries_left > 0 AND expires_at > $3

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the messenger, generated from the table of routes."""
+"""OpenAPI 3.1 document of the messenger, generated from the route table."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ message id.
 
 **Request ids.** `X-Request-ID` is returned in the response and written to the logs.
 """
-#: Tags by the module of the handler.
+#: Tag name and description by handler module.
 _TAGS: Final = {
     "bridge": ("Bridge", "Messages from a bridge, answered as plain text."),
     "webhook": ("Provider", "Webhooks of the channel's provider."),
@@ -43,7 +43,7 @@ _TAGS: Final = {
     "simulator": ("Simulator", "The simulated phone; not in production."),
     "system": ("System", "Health and the description of the API."),
 }
-#: Statuses that the provider's protocol defines.
+#: Status codes defined by the provider's protocol.
 _PROVIDER_STATUS_PHRASES: Final = {
     421: "It cannot be decrypted",
     427: "The form can no longer be used",
@@ -81,7 +81,7 @@ def build_document(routes: Sequence[Route]) -> bytes:
 
 
 class _Schemas:
-    """The schemas of all structs that routes take and give."""
+    """Schemas of all structs in request and response bodies."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         inputs = dict.fromkeys(route.body for route in routes if _is_struct(route.body))
@@ -96,7 +96,7 @@ class _Schemas:
             tidy_response(self.components[get_component_name(self._references[kind])], kind)
 
     def render_content(self, kind: Any) -> dict[str, Any]:
-        """What is sent, by its media type."""
+        """Return the OpenAPI `content` object, keyed by media type."""
         if kind is str:
             return {_TEXT_MEDIA_TYPE: {"schema": {"type": "string"}}}
         if isinstance(kind, Mapping):
@@ -112,7 +112,7 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _iterate_structs(kinds: Iterable[Any]) -> Iterator[Any]:
-    """Yield structs and the structs in their fields."""
+    """Yield the structs and, recursively, the structs in their fields."""
     for kind in kinds:
         if _is_struct(kind):
             yield kind
@@ -168,7 +168,7 @@ def _build_responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
 
 
 def _build_error_responses(route: Route) -> dict[int, Any]:
-    """What follows from a route's declaration."""
+    """Return the error responses implied by the route's declaration."""
     taking = (400, 413) if route.body is not None else ()
     return dict.fromkeys((*taking, *route.access.error_statuses, 429, 500, 503))
 

@@ -1,4 +1,4 @@
-"""Whom the messenger has met: what is remembered of them."""
+"""Storage of the messenger's users: language, verified phone, trust and saved recipients."""
 
 from datetime import datetime
 from typing import assert_never
@@ -18,12 +18,12 @@ from tapgate.messenger.model.people import (
 )
 from tapgate.store.database import Database
 
-#: More would not be found again in a list.
+#: A longer list would be hard to use in a chat.
 MAX_RECIPIENTS = 30
 
 
 async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
-    """Also somebody who never wrote before."""
+    """Return the stored person, or a new one for an unknown address."""
     row = await database.fetchrow(
         """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted,
                   (SELECT jsonb_agg(jsonb_build_object('name', r.name,
@@ -45,7 +45,7 @@ async def load_person(database: Database | asyncpg.Connection, address: str) -> 
 
 
 def apply_effect(person: Person, effect: Effect) -> Person:
-    """The person as they will be remembered."""
+    """Return the person with the effect applied; does not write to the database."""
     replace = msgspec.structs.replace
     match effect:
         case SetLanguage():

@@ -1,6 +1,6 @@
-"""Fixed-window rate limits per key, counted in the database over all processes.
+"""Fixed-window rate limits per key, counted in the database across all processes.
 
-A window starts with its first message, so the time until it ends is known to the caller.
+A window starts with its first message, so the caller can report the time until it ends.
 """
 
 from datetime import datetime, timedelta
@@ -20,11 +20,11 @@ async def acquire(
     now: datetime,
     within: timedelta = DEFAULT_WINDOW,
 ) -> int | None:
-    """Count one message: None when it is within the limit, else the seconds to wait.
+    """Count one message; return None within the limit, else the seconds to wait.
 
     A refused message does not count. Callers read the clock before they lock the row, so `now` may
-    be slightly older than `since`; only a window that starts more than its own length in the future
-    (the clock was set back) is discarded.
+    be slightly older than `since`. A window is discarded only if it starts more than its own length
+    in the future, which means that the clock was set back.
     """
     row = await database.fetchrow(
         """INSERT INTO messenger.rates AS r (address, since, taken, told)

@@ -1,4 +1,4 @@
-"""Retention of the messenger's tables. Rows are removed in bounded batches, so no request waits."""
+"""Retention of the messenger's tables, in bounded batches that do not block requests."""
 
 from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
@@ -14,29 +14,29 @@ _INTERVAL_SECONDS: Final = 600.0
 class RetentionRule(NamedTuple):
     table: str
     key_column: str
-    age_column: str  # what its age is counted from
+    age_column: str
     max_age: timedelta
     condition: str = "true"
 
 
 RETENTION_RULES: Final = (
-    # Also what waits: a sender gives up much earlier, so nobody was there to send it.
+    # Includes unsent messages: a sender gives up much earlier, so no sender was running.
     RetentionRule("outbox", "id", "created_at", timedelta(days=7)),
-    # Longer than the outbox: a report can be later than the message is old.
+    # Longer than the outbox: a status report can arrive after its message was deleted.
     RetentionRule("statuses", "channel_message_id", "updated_at", timedelta(days=8)),
     # The provider redelivers for days; a duplicate must be recognized for longer than that.
     RetentionRule(
         "received", "id", "received_at", timedelta(days=30), condition="status <> 'waiting'"
     ),
-    # Acknowledged and not acted on: the bulk of a flood.
+    # Acknowledged but not handled: the bulk of the rows during a flood.
     RetentionRule(
         "received", "id", "received_at", timedelta(days=2), condition="status = 'throttled'"
     ),
-    # Whoever still has it open is told in their own language that it has expired.
+    # Kept past expiry, so a form that is still open can report it in the person's language.
     RetentionRule("forms", "token_hash", "expires_at", timedelta(days=1)),
     RetentionRule("codes", "address", "expires_at", timedelta(0)),
     RetentionRule("rates", "address", "since", timedelta(hours=1)),
-    # Long after it expired: what was heard last still tells what comes too late.
+    # Kept long past expiry: `heard_until` still identifies messages that arrive late.
     RetentionRule(
         "conversations",
         "address",
@@ -52,7 +52,8 @@ RETENTION_RULES: Final = (
         timedelta(days=1),
         condition="expires_at IS NULL",
     ),
-    # A language only, and no message for a month: it is recognized again.
+    # Only a language, which is detected again. Without a conversation row, there was no message for
+    # at least a month.
     RetentionRule(
         "people",
         "address",

@@ -1,9 +1,8 @@
-"""One turn of a conversation: the engine steps, the gateway is asked, and all that follows is
-written together.
+"""Runs one turn of a conversation: engine steps, gateway requests, and one write of the results.
 
-Whoever runs a turn holds the conversation's lease. A turn that is cut off has written nothing but
-that money is about to move, and may run again: money moves under the operation's id, which was
-stored before a PIN was asked for.
+The caller holds the conversation's lease. An interrupted turn has written only that a transfer is
+about to be sent, and can run again: the transfer's idempotency key is the operation id, which was
+stored before the conversation asked for the PIN.
 """
 
 import uuid
@@ -43,11 +42,11 @@ from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
 Channel = Literal["webhook", "bridge"]
 
-#: One message asks the gateway for a few things at most; more is a circle.
+#: A turn needs only a few gateway requests; more indicate a loop.
 _MAX_REQUESTS_PER_TURN = 12
-#: The provider shows a failure of its own after ten seconds.
+#: The provider shows its own error after 10 seconds.
 _FORM_LEASE_TIMEOUT_SECONDS = 4.0
-#: Support requests of one person that reach the gateway, each with an audit entry.
+#: Support requests per person that reach the gateway; each one creates an audit entry.
 _MAX_SUPPORT_REQUESTS = 3
 _SUPPORT_WINDOW = timedelta(hours=1)
 
@@ -57,7 +56,7 @@ class TurnResult(NamedTuple):
     person: Person
     conversation: Conversation
     replies: tuple[Reply, ...]
-    #: The gateway could not be reached, and the person was told so.
+    #: The gateway was unreachable, and a reply says so.
     has_failed: bool
 
 
@@ -67,7 +66,7 @@ class BridgeResult(NamedTuple):
 
 
 class FormResult(NamedTuple):
-    """What became of a form. Not finished: it is shown again, with the text."""
+    """Outcome of a form submission; an unfinished form is shown again with the text."""
 
     finished: bool
     text: str
@@ -76,7 +75,7 @@ class FormResult(NamedTuple):
 async def handle_bridge_message(
     services: Services, phone: str, event: TextMessage | ImageReceived | UnsupportedMessage
 ) -> BridgeResult:
-    """Answered at once, on the compatibility endpoint."""
+    """Run a turn for the compatibility endpoint; the replies are returned, not enqueued."""
     now = services.clock()
     async with conversation_store.acquire(services.database, phone, now) as held:
         turn = await run_turn(services, held, event, "bridge")
@@ -86,7 +85,7 @@ async def handle_bridge_message(
 
 
 async def submit_form(services: Services, form: Form, entered: FormSubmitted) -> FormResult | None:
-    """What was entered in a form; None when it is no longer wanted."""
+    """Run a turn for submitted form data; return None if the form is closed or outdated."""
     now = services.clock()
     async with conversation_store.acquire(
         services.database, form.address, now, patience=_FORM_LEASE_TIMEOUT_SECONDS
@@ -110,7 +109,10 @@ async def submit_form(services: Services, form: Form, entered: FormSubmitted) ->
 async def run_turn(
     services: Services, held: LeasedConversation, event: Event, place: Channel
 ) -> TurnResult:
-    """Steps until the engine asks for nothing more. Writes only that money is about to move."""
+    """Step the engine until it makes no further gateway request.
+
+    The only write before the turn is saved records that a transfer is about to be sent.
+    """
     before = person = await people.load_person(services.database, held.address)
     conversation, replies, failed = held.conversation, list[Reply](), False
     event = await _add_intent(services, person, conversation, event)
@@ -123,7 +125,7 @@ async def run_turn(
         if step.request is None:
             return TurnResult(before, person, conversation, tuple(replies), failed)
         if isinstance(step.request, SendMoney):
-            # Should the answer never be heard here, nobody is told that nothing was paid.
+            # If the response is lost, the conversation must not claim that nothing was paid.
             await conversation_store.save(
                 services.database, held, conversation, now=services.clock()
             )
@@ -138,7 +140,7 @@ async def _perform(
     if isinstance(call, SendOneTimeCode | VerifyOneTimeCode):
         return await one_time_codes.perform(services, person, call)
     if isinstance(call, RequestSupport) and not await _can_request_support(services, person):
-        return RequestSucceeded(result=True)  # the open request already says it
+        return RequestSucceeded(result=True)  # an earlier request is already open
     return await services.gateway.perform(call)
 
 
@@ -161,7 +163,7 @@ async def save_turn(
     *,
     heard_until: int,
 ) -> None:
-    """Everything that a message on the webhook led to."""
+    """Save the results of a turn from the webhook and enqueue its replies."""
     await _save_state(tx, services, held, turn, heard_until=heard_until)
     await enqueue_replies(tx, services, turn)
 
@@ -203,7 +205,7 @@ async def _to_outgoing(
 async def _add_intent(
     services: Services, person: Person, conversation: Conversation, event: Event
 ) -> Event:
-    """What may be a PIN is nobody's to interpret."""
+    """Add the resolved intent to a text message, except where the text may be a PIN."""
     if not isinstance(event, TextMessage) or event.text is None:
         return event
     if conversation.stage == "await_pin" and may_contain_pin(event.text):

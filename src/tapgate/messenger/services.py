@@ -1,4 +1,4 @@
-"""What one process of the messenger shares between its conversations."""
+"""Dependencies that the conversations of one messenger process share."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-#: Finds out what free text asks for.
+#: Resolves the intent of free text.
 ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]
 
 
 class Gateway(Protocol):
-    """Carries out what the conversation engine asks for; never raises."""
+    """Executes the conversation engine's requests; returns failures as events, never raises."""
 
     async def perform(
         self, call: GatewayRequest
@@ -43,20 +43,20 @@ class Services:
     vault: Vault
     clock: Clock
     new_id: Callable[[], int]
-    #: Tells this process from all others.
+    #: Random id, unique to this process.
     process_id: int
     gateway: Gateway
     resolve_intent: ResolveIntent
     throttle: Throttle
-    #: None: replies stay in the outbox, pictures cannot be fetched.
+    #: If None, replies stay in the outbox and images cannot be fetched.
     graph: GraphClient | None = None
-    #: None: no forms; PINs by the rules for text.
+    #: If None, there are no forms, and PINs follow the rules for text entry.
     flow_key: FlowKey | None = None
-    #: Texts that may hold a PIN and are therefore nowhere else, by the id of what was received.
+    #: Texts that may contain a PIN, by id of the received message; never stored elsewhere.
     withheld_texts: dict[int, str] = field(default_factory=dict, repr=False)
-    #: Called with an address that something has been received from.
+    #: Called with the address of a received message.
     wake_worker: Callable[[str], None] = lambda _: None
-    #: Called when there is something new to send.
+    #: Called after messages were added to the outbox.
     wake_sender: Callable[[], None] = lambda: None
 
     async def enqueue(
@@ -67,7 +67,10 @@ class Services:
         *,
         key: str | None = None,
     ) -> tuple[int, bool]:
-        """Into the outbox, see there. Whoever commits `tx` wakes the sender afterwards."""
+        """Add a message to the outbox; the caller wakes the sender after committing `tx`.
+
+        See `outbox.operations.enqueue`.
+        """
         return await outbox.enqueue(
             tx,
             self.vault,

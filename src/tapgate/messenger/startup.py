@@ -1,4 +1,4 @@
-"""What is done once before the first process of the messenger starts."""
+"""Startup checks that run once before the first messenger process starts."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from tapgate.vault import Vault
 
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
-    """The database must be this installation's. What comes on the way the operator should read."""
+    """Check that the database belongs to this installation; yield warnings for the operator."""
     database = await Database.connect(database_url, size=1)
     try:
         await check_installation(
@@ -27,8 +27,11 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
 
 
 def add_development_form_key(settings: Settings) -> Settings:
-    """Where nothing goes to a provider the only phones are simulated ones: they get forms for PINs
-    too, with a key that is made once. At a provider it would not be known."""
+    """Add a generated form key to a development installation without a provider.
+
+    Such an installation serves only simulated phones, and the key gives them PIN forms too. With a
+    provider the key would not work, because the provider does not know it.
+    """
     wanted = not (
         settings.is_production
         or settings.messenger_flow_private_key is not None
@@ -45,7 +48,7 @@ def add_development_form_key(settings: Settings) -> Settings:
 
 
 def list_warnings(settings: Settings) -> list[str]:
-    """What the messenger starts without, and should not stay without."""
+    """Return warnings about missing settings that are not required to start."""
     lines = []
     if settings.messenger_app_secret is None:
         meaning = "refuses all deliveries" if settings.is_production else "believes everybody"

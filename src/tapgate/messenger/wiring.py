@@ -1,4 +1,4 @@
-"""The messenger wired together: what one process needs, started and in the end stopped."""
+"""Assembly of one messenger process: opens its dependencies and closes them at the end."""
 
 import contextlib
 import secrets
@@ -24,10 +24,10 @@ from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-#: What the messenger calls itself when it signs to the gateway.
+#: Service name in the messenger's signed requests to the gateway.
 SERVICE_NAME = "messenger"
 
-#: Somebody holds a phone and waits: better a kind word soon than the answer late.
+#: A person is waiting for the reply, so fail early rather than respond late.
 _GATEWAY_TIMEOUT_SECONDS = 6.0
 _RETRIES = RetryPolicy(max_attempts=3, max_elapsed=8.0)
 
@@ -40,7 +40,7 @@ async def open_services(
     clock: Clock = system_clock,
     http: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Services]:
-    """With everything that goes on in the background; `http` is another way to the gateway."""
+    """Open the services and run the background tasks; `http` replaces the gateway transport."""
     async with contextlib.AsyncExitStack() as stack:
         gateway = AsyncTapgateClient(
             settings.gateway_url,

@@ -1,1 +1,1 @@
-"""A POS terminal and a phone to try the platform with, in development and testing."""
+"""Simulators of a POS terminal and a phone, for development and testing."""

@@ -1,4 +1,4 @@
-"""The phone: a chat with the messenger as anybody's phone number, so it is for few."""
+"""Phone simulator: a chat with the messenger from any phone number, for system admins only."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -33,21 +33,21 @@ class TappedOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the last four."""
+    """A message from the simulated phone, with exactly one of the optional fields set."""
 
     sender: str = msgspec.field(name="from")
     text: str | None = None
     tapped: TappedOption | None = None
     picture: str | None = None
-    #: The token of a form that was filled in.
+    #: Token of a completed form.
     form: str | None = None
 
     def __repr__(self) -> str:
-        return "Sent(...)"  # what people write
+        return "Sent(...)"  # keeps message contents out of logs
 
 
 def _json_handler(answer: JsonHandler) -> PageHandler:
-    """Answers JSON; what is wrong is a sentence in it, for the person to read on the page."""
+    """Wrap a handler to return JSON, with errors as a `problem` message for the page."""
 
     async def answered(visit: PageRequest) -> Reply[bytes]:
         _require_role(visit)
@@ -113,7 +113,7 @@ async def get_form_key(visit: PageRequest) -> Any:
 @pages.post("/simulator/phone/form")
 @_json_handler
 async def submit_form(visit: PageRequest) -> Any:
-    """Passed on as it is: the page has encrypted it, and nobody can read it here."""
+    """Forward the form request unchanged; the page has encrypted it for the messenger."""
     status, body = await _create_messenger_client(visit).forward_form_request(visit.context.body)
     return {"status": status, "body": body}
 
@@ -137,7 +137,7 @@ def _require_phone_number(given: str | None) -> str:
 
 
 def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
-    """As the provider writes it."""
+    """Return the message in the provider's format."""
     if sent.tapped is not None:
         kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"
         chosen = {"id": sent.tapped.id, "title": sent.tapped.title}
@@ -158,7 +158,7 @@ def _to_record(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _render_part(payload: dict[str, Any]) -> dict[str, Any]:
-    """What a phone shows of a payload, in the provider's own shape, with a template's words."""
+    """Return the visible part of a payload in the provider's format, with templates rendered."""
     kind = payload["type"]
     if kind == "template":
         return {"type": kind, kind: phone_templates.render_template(payload[kind])}

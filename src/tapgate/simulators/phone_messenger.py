@@ -1,5 +1,7 @@
-"""The messenger, as the phone simulator reaches it: over HTTP like every other service, signed as
-the gateway. It plays the provider's part; the provider's own secrets are not needed for it."""
+"""Client through which the phone simulator reaches the messenger, signed as the gateway.
+
+The simulator takes the provider's role, but does not need the provider's secrets.
+"""
 
 import ssl
 import time
@@ -16,7 +18,7 @@ from tapgate.notifications.messages import SERVICE_NAME
 from tapgate.settings import Settings
 
 _TIMEOUT: Final = httpx2.Timeout(5, connect=2)
-#: What is entered in a form is acted on before it is answered.
+#: Longer, because the messenger processes a form before it responds.
 _FORM_TIMEOUT: Final = httpx2.Timeout(15, connect=2)
 _DELIVERIES_PATH: Final = "/api/v1/simulator/deliveries"
 _FLOWS_PATH: Final = "/api/v1/simulator/flows"
@@ -26,7 +28,7 @@ _MAX_ERROR_LENGTH: Final = 300
 
 
 class MessengerError(Exception):
-    """Why it did not work, in a sentence for whoever holds the simulated phone."""
+    """A request to the messenger failed; the text is shown to the user of the simulator."""
 
 
 class _ErrorResponse(msgspec.Struct, frozen=True):
@@ -39,7 +41,7 @@ class MessengerClient:
         self._secret = settings.service_secrets.get(SERVICE_NAME)
 
     async def deliver(self, phone: str, content: dict[str, Any]) -> None:
-        """A message of a phone, in the provider's shape."""
+        """Deliver a message from a phone in the provider's format."""
         number = phone.removeprefix("+")
         message = {
             "from": number,
@@ -57,19 +59,19 @@ class MessengerClient:
         await self._request("POST", _DELIVERIES_PATH, body=msgspec.json.encode(body))
 
     async def list_outbox(self, phone: str) -> list[dict[str, Any]]:
-        """What was sent to a phone, the newest first."""
+        """Return the messages sent to a phone, newest first."""
         answer = await self._request("GET", _OUTBOX_PATH, query=urlencode({"to": phone}))
         data: list[dict[str, Any]] = _decode(answer, dict[str, list[dict[str, Any]]])["data"]
         return data
 
     async def get_form_key(self) -> str | None:
-        """None: there are no forms."""
+        """Return the public key of forms, or None if forms are disabled."""
         answer = await self._request("GET", _FORM_KEY_PATH)
         key: str | None = _decode(answer, dict[str, str | None])["public_pem"]
         return key
 
     async def forward_form_request(self, envelope: bytes) -> tuple[int, str]:
-        """What a form's client and the messenger tell each other. It is encrypted both ways."""
+        """Forward an encrypted form request; return the status and the encrypted response."""
         answer = await self._send("POST", _FLOWS_PATH, body=envelope, patience=_FORM_TIMEOUT)
         if answer.status_code == 401:
             raise MessengerError(_describe_error(answer))
@@ -95,7 +97,7 @@ class MessengerClient:
         url = self._url + path
         headers = self._build_headers(method, urlsplit(url).path, query.encode())
         try:
-            # A connection is not kept: people think for longer than servers keep one.
+            # No connection pooling: the pauses between requests exceed keep-alive timeouts.
             async with httpx2.AsyncClient(
                 timeout=patience, trust_env=False, verify=_get_tls_context()
             ) as http:
@@ -131,7 +133,7 @@ class MessengerClient:
 
 @cache
 def _get_tls_context() -> ssl.SSLContext:
-    """Made once: it takes longer than asking does."""
+    """Return the shared TLS context; creating one takes longer than a request."""
     return ssl.create_default_context()
 
 

@@ -1,5 +1,8 @@
-"""What templates say. On the real channel the provider knows their words, as they were registered
-there; the messenger only names a template and what goes into it."""
+"""Texts of the message templates, for the simulated phone.
+
+On the real channel the texts are registered with the provider. The messenger sends only the name
+and the parameters of a template.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -10,12 +13,12 @@ _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "money_received": "You received *{}* from {}.\nTransaction {}",
     "payment_made": "You paid *{}* to {}.\nTransaction {}",
 }
-#: Has a button that copies its first parameter.
+#: Template with a button that copies its first parameter.
 _OTP_TEMPLATE: Final = "one_time_code"
 
 
 def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
-    """A template's payload as a phone shows it: its words, and a code to copy if it has one."""
+    """Return a template as a phone shows it: its text, and a code to copy if it has one."""
     name, parameters = template["name"], _list_parameters(template)
     text = _render_text(name, parameters)
     code = parameters[0] if name == _OTP_TEMPLATE and parameters else None

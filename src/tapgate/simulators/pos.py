@@ -1,7 +1,7 @@
-"""The POS terminal: which terminals and cards there are, and a key to sign with.
+"""POS terminal simulator: lists terminals and cards, and issues signing keys.
 
-The terminal itself is a script in the browser. It signs and sends its requests as a real one does;
-only what an administrator decides goes through these pages.
+The terminal itself is a script in the browser, which signs and sends requests like a real terminal.
+Only administrative operations go through these pages.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _TERMINALS_PATH: Final = "/api/v1/processors/{id}/terminals"
 _KEYS_PATH: Final = "/api/v1/processors/{id}/keys"
 _KEY_PATH: Final = "/api/v1/processors/{id}/keys/{api_key_id}"
 
-#: The merchant of those who have none yet.
+#: Merchant created for installations without a terminal.
 _SIMULATOR_MERCHANT_NAME: Final = "Simulator"
 _SIMULATOR_MERCHANT: Final = {
     "name": _SIMULATOR_MERCHANT_NAME,
@@ -53,7 +53,7 @@ async def render_terminal_page(visit: PageRequest) -> Reply[bytes]:
 
 
 async def _list_merchants(visit: PageRequest) -> list[dict[str, Any]]:
-    """The newest processors with their terminals; those that work come first."""
+    """Return the newest processors with their terminals, active ones first."""
     processors = (await visit.get(_PROCESSORS_PATH))["data"]
     lists = await asyncio.gather(
         *(visit.get(build_path(_TERMINALS_PATH, {"id": one["id"]})) for one in processors)
@@ -70,7 +70,7 @@ def _is_inactive(record: dict[str, Any]) -> bool:
 
 
 def _load_example_person(visit: PageRequest) -> examples.ExamplePerson | None:
-    """The demo's own example, whose PIN was printed for everybody who started it."""
+    """Return the demo's example person, whose PIN the demo prints; in development only."""
     settings = visit.context.services.settings
     if settings.environment != DEVELOPMENT:
         return None
@@ -79,7 +79,7 @@ def _load_example_person(visit: PageRequest) -> examples.ExamplePerson | None:
 
 @pages.post("/simulator/pos/terminals")
 async def create_terminal(visit: PageRequest) -> Reply[bytes]:
-    """One to try things with, apart from the merchants that are there."""
+    """Create a merchant with a terminal for testing, separate from existing merchants."""
     made = await visit.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
     path = build_path(_TERMINALS_PATH, {"id": made["processor_id"]})
     await visit.send("POST", path, {"name": "Till 1"})
@@ -90,7 +90,7 @@ async def create_terminal(visit: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/keys")
 async def create_key(visit: PageRequest) -> Reply[bytes]:
-    """The secret is in this answer and nowhere else."""
+    """Create a signing key; only this response contains its secret."""
     path = build_path(_KEYS_PATH, {"id": visit.form.get("processor_id") or "none"})
     made = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
     return visit.render_json(made)
@@ -98,7 +98,7 @@ async def create_key(visit: PageRequest) -> Reply[bytes]:
 
 @pages.post("/simulator/pos/keys/delete")
 async def delete_key(visit: PageRequest) -> Reply[bytes]:
-    """When the terminal is switched off, so that no page leaves keys behind."""
+    """Delete the key when the terminal is switched off, so that pages leave no keys behind."""
     names = {
         "id": visit.form.get("processor_id") or "none",
         "api_key_id": visit.form.get("api_key_id") or "none",
@@ -109,7 +109,7 @@ async def delete_key(visit: PageRequest) -> Reply[bytes]:
 
 @pages.get("/simulator/pos/cards")
 async def search_cards(visit: PageRequest) -> Reply[bytes]:
-    """By serial or UID, or by the name of whoever holds them; those that can pay come first."""
+    """Search cards by serial, UID or cardholder name; active cards come first."""
     search = visit.query.get("search")
     if search is None:
         found = await visit.get("/api/v1/cards", {"status": "ACTIVE", "limit": _MAX_CARDS})

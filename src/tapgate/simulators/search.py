@@ -1,4 +1,4 @@
-"""Searches while a person types."""
+"""Search-as-you-type for the simulators."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tapgate.errors import ApiError, Code
 async def search_records(
     visit: PageRequest, path: str, search: str, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the matches; none while the text is too short to search for."""
+    """Return the matching records, or none if the text is too short to search for."""
     try:
         found = await visit.get(path, {"search": search, "limit": limit})
     except ApiError as error:

@@ -1,5 +1,7 @@
-"""The simulators, put together. They make keys and read what belongs to a demo, so they are only
-where nobody's money is."""
+"""Site of the simulators.
+
+They create keys and read demo data, so they are available only in installations without real money.
+"""
 
 from itertools import chain
 from typing import Final

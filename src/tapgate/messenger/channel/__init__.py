@@ -1,4 +1,4 @@
-"""The channel: what its provider delivers is read here, what goes out to it is shaped here.
+"""Channel integration: parses the provider's deliveries and renders outgoing messages.
 
-The provider's API has the shape of the WhatsApp Cloud API.
+The provider's API follows the WhatsApp Cloud API.
 """

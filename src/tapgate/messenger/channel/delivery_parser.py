@@ -1,8 +1,8 @@
-"""Reading what the channel's provider delivers.
+"""Parser of the deliveries from the channel's provider.
 
-A delivery that is not understood would be delivered again for days, so everything in it is
-optional: what is missing or odd is left out, what is unknown becomes `Other`. Only what is not a
-JSON object at all is refused.
+The provider redelivers a rejected delivery for days, so every field is optional: missing or
+malformed parts are skipped, and unknown message types become `UnsupportedContent`. Only a body that
+is not a JSON object is rejected.
 """
 
 import json
@@ -27,7 +27,7 @@ from tapgate.messenger.model.incoming import (
 
 MAX_TEXT_LENGTH = 4096
 
-#: All kept in indexes or used as keys, so they are bounded; the provider's own are shorter.
+#: These values are indexed or used as keys, so their length is limited. The provider's are shorter.
 _MAX_MESSAGE_ID_LENGTH = 500
 _MAX_USER_ID_LENGTH = 200
 _MAX_OPTION_ID_LENGTH = 256
@@ -36,29 +36,29 @@ _MAX_MEDIA_ID_LENGTH = 200
 _MAX_TYPE_LENGTH = 40
 _MAX_ERROR_CODE_LENGTH = 40
 
-#: About an earlier message: a reaction to it, its edit, its deletion. They need no answer.
+#: Reactions to, edits of and deletions of an earlier message, which need no reply.
 IGNORED_TYPES: Final = frozenset({"reaction", "edit", "revoke", "deleted"})
 _IMAGE_MEDIA_TYPES: Final = frozenset({"image/jpeg", "image/png"})
 
 _PHONE_PATTERN = re.compile(r"\+?([1-9]\d{5,14})", re.ASCII)
-#: A country and letters or digits: what stands for a person who does not show their number.
+#: Country code, then letters or digits: the id of a person with a hidden number.
 _USER_ID_PATTERN = re.compile(r"[A-Z]{2}(?:\.[A-Za-z0-9]+)+", re.ASCII)
 _UNIX_SECONDS_PATTERN = re.compile(r"\d{1,11}", re.ASCII)
-#: What PostgreSQL cannot store in a text.
+#: Characters that PostgreSQL cannot store in a text value.
 _UNSTORABLE_PATTERN = re.compile("[\x00\ud800-\udfff]")
 
 
 class MalformedDeliveryError(ValueError):
-    """Not JSON, or not an object."""
+    """The body is not JSON or not a JSON object."""
 
 
 def parse_delivery(
     body: bytes, *, pictures_inside: bool = False, phone_number_id: str | None = None
 ) -> Delivery:
-    """Return the messages and status reports of a delivery, in their order.
+    """Return the messages and status reports of a delivery, in order.
 
-    The provider stores pictures and sends their id; the simulator has no such store and sends the
-    pictures inside. What is addressed to another phone number of the account is skipped.
+    The provider stores images and sends their ids. The simulator has no media store and sends
+    images inline. Messages to another phone number of the account are skipped.
     """
     contents = _INLINE_CONTENT_PARSERS if pictures_inside else _CONTENT_PARSERS
     values = [
@@ -84,7 +84,7 @@ def parse_delivery(
 
 def _decode_delivery(body: bytes) -> dict[str, Any]:
     try:
-        # Not msgspec: it refuses half a surrogate pair, which a cut-off text may end with.
+        # Not msgspec: it rejects an unpaired surrogate, which a truncated text may end with.
         delivery = json.loads(body.decode(), parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         raise MalformedDeliveryError("not JSON") from None
@@ -94,14 +94,14 @@ def _decode_delivery(body: bytes) -> dict[str, Any]:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    """NaN and the infinities, which Python reads and JSON does not have."""
+    """Reject NaN and the infinities, which Python accepts but JSON does not allow."""
     raise ValueError(name)
 
 
 def _iterate_values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in _as_objects(delivery.get("entry")):
         for change in _as_objects(entry.get("changes")):
-            # Other fields tell of the account: its templates, its quality, what was echoed.
+            # Other fields concern the account: templates, quality rating, message echoes.
             if change.get("field", "messages") == "messages":
                 yield _as_object(change.get("value"))
 
@@ -125,7 +125,7 @@ def _parse_status(report: dict[str, Any]) -> DeliveryStatus | None:
 
 
 def _parse_error_code(value: object) -> str | None:
-    """The gateway refuses reports with a blank code."""
+    """Return the error code, or None if it is blank: the gateway rejects blank codes."""
     if isinstance(value, int) and abs(value) < 10**_MAX_ERROR_CODE_LENGTH:
         value = str(value)
     return (
@@ -141,7 +141,7 @@ def _parse_message(
     message_id = _parse_identifier(message.get("id"), _MAX_MESSAGE_ID_LENGTH)
     phone, user_id = _parse_sender(message, contacts)
     address = build_address(phone, user_id)
-    # What is said in a group is not said to us alone: nothing about money is answered there.
+    # Group messages are ignored: replies about money must not be visible to a group.
     if message_id is None or address is None or message.get("group_id"):
         return None
     if _parse_identifier(message.get("type"), _MAX_TYPE_LENGTH) in IGNORED_TYPES:
@@ -158,7 +158,7 @@ def _parse_message(
 def _parse_sender(
     message: dict[str, Any], contacts: list[dict[str, Any]]
 ) -> tuple[str | None, str | None]:
-    """Phone number and user id, of which either may be missing."""
+    """Return the sender's phone number and user id; either may be None."""
     said_by = message.get("from")
     contact = _find_contact(message, contacts)
     phone = _parse_phone(said_by) or _parse_phone(contact.get("wa_id"))
@@ -172,7 +172,7 @@ def _parse_sender(
 
 
 def _find_contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Who a message is from; with several of them, only one who certainly is."""
+    """Return the sender's contact; one of several contacts only if it matches the message."""
     names = [name for key in ("from", "from_user_id") if (name := message.get(key)) is not None]
     for contact in contacts:
         if contact.get("wa_id") in names or contact.get("user_id") in names:
@@ -208,7 +208,7 @@ def _parse_interactive(part: dict[str, Any]) -> Content | None:
 
 
 def _parse_flow_token(response: object) -> str | None:
-    """Nothing else of it is looked at: what was entered must not come this way."""
+    """Return the flow token and ignore all other fields: form data must not arrive this way."""
     if not isinstance(response, str):
         return None
     try:
@@ -235,7 +235,7 @@ def _parse_image(part: dict[str, Any]) -> Content | None:
 
 
 def _parse_document(part: dict[str, Any]) -> Content | None:
-    """A picture sent as a file, uncompressed."""
+    """Parse an image that was sent as a file, uncompressed."""
     return _parse_image(part) if _is_image(part) else None
 
 
@@ -258,7 +258,7 @@ def _parse_inline_image(part: dict[str, Any]) -> Content | None:
 
 
 def _parse_system(_: dict[str, Any]) -> Content:
-    """A changed number or a changed identity; whatever else it may be, trust is lost cheaply."""
+    """Treat any system message as a number or identity change; revoking trust is harmless."""
     return NumberChangeContent()
 
 
@@ -292,7 +292,7 @@ def _as_objects(value: object) -> list[dict[str, Any]]:
 
 
 def _parse_identifier(value: object, longest: int) -> str | None:
-    """An identifier or the like: never cut, since the rest of it would name something else."""
+    """Return an identifier, or None if it is too long: a truncated one names something else."""
     if not isinstance(value, str):
         return None
     text = _strip_unstorable(value)

@@ -1,10 +1,10 @@
-"""The provider's API: sending messages, fetching the pictures people sent.
+"""Client of the provider's API: sends messages and fetches images that people sent.
 
-Whom the access token is shown to: the configured address, and for a picture whatever host that
-address names, because that is how the provider hands out pictures. What it names came over a
-connection to the configured address, so it is as trusted as that; but the token is never sent in
-clear text, unless the configured address itself is in clear text and the picture is on that very
-host and port. Redirects are not followed, so nobody else gets to see it.
+The access token is sent to the configured URL and to the media URLs that this URL returns, because
+the provider serves media from other hosts. A media URL arrives over a connection to the configured
+URL and is trusted as much. The token is never sent in clear text, unless the configured URL itself
+uses HTTP and the media URL has the same host and port. Redirects are not followed, so the token
+does not reach other hosts.
 """
 
 import asyncio
@@ -23,27 +23,30 @@ import structlog
 
 MAX_MEDIA_BYTES = 5 * 1024 * 1024
 
-#: For one call as a whole; a picture may take longer.
+#: For one request in total; fetching an image may take longer.
 SEND_TIMEOUT_SECONDS = 15.0
 _MEDIA_TIMEOUT_SECONDS = 60.0
 _MAX_RESPONSE_BYTES = 256 * 1024
 
-#: Overloaded, being repaired, too fast for this person or for all: another time it may work.
+#: Overload, maintenance and rate limits (per person or in total); a retry may succeed.
 _TRANSIENT_CODES = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057, 133004})
-#: Ours or the operator's to put right; then what waits can still be sent.
+#: Configuration errors; once the operator corrects them, waiting messages can still be sent.
 _MISCONFIGURED_CODES = frozenset({0, 3, 10, 190, 131005, 131031, 131042, 133010})
 _PERMISSION_CODES = range(200, 300)
 _NO_SUCH_OBJECT = (100, 33)
 _MISCONFIGURED_STATUSES = frozenset({401, 403})
 _TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
-#: Not `..`, which would be another path.
+#: Excludes a leading dot: `..` would change the path.
 _MEDIA_ID_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}", re.ASCII)
 _log = structlog.get_logger()
 
 
 class GraphError(Exception):
-    """Not sent, or nobody knows. `code` is the provider's, or says where it failed."""
+    """The message was not sent, or the outcome is unknown.
+
+    `code` is the provider's error code, or names the failure.
+    """
 
     def __init__(self, code: str, *, is_retryable: bool, is_misconfigured: bool = False) -> None:
         super().__init__(code)
@@ -53,9 +56,9 @@ class GraphError(Exception):
 
 
 class MediaError(Exception):
-    """Why there is no picture: what comes after "The picture" in a sentence.
+    """The image cannot be fetched. The reason follows "The picture" in a sentence.
 
-    `is_retryable`: it may be there another time.
+    If `is_retryable` is set, a later attempt may succeed.
     """
 
     def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
@@ -82,12 +85,12 @@ class _TooLargeError(Exception):
 
 
 class GraphClient:
-    """One business phone number at the provider. Use as `async with`."""
+    """Client for one business phone number at the provider, used with `async with`."""
 
     def __init__(self, url: str, access_token: str, phone_number_id: str) -> None:
         self._url = url.rstrip("/")
         self._messages_url = f"{self._url}/{phone_number_id}/messages"
-        # Not packed: a few bytes could become very many before they can be counted.
+        # No compression: a small response could expand far beyond the size limit.
         self._headers = {
             "Authorization": f"Bearer {access_token}",
             "Accept-Encoding": "identity",
@@ -109,7 +112,7 @@ class GraphClient:
         await self._client.aclose()
 
     async def send(self, payload: dict[str, Any]) -> str:
-        """The provider's id of the message, empty where it took the message without giving one."""
+        """Send a payload; return the provider's message id, or "" if the response has none."""
         try:
             async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 answer = await self._request("POST", self._messages_url, payload)
@@ -126,7 +129,7 @@ class GraphClient:
     async def fetch_media(
         self, media_id: str, limit: int = MAX_MEDIA_BYTES, *, sha256: str | None = None
     ) -> bytes:
-        """A picture's bytes, unchecked but for their number and, where it was told, their hash."""
+        """Return the bytes of an image, checking only the size and the hash, where one is known."""
         if _MEDIA_ID_PATTERN.fullmatch(media_id) is None:
             raise MediaError("is not there")
         with _map_media_errors():
@@ -150,14 +153,14 @@ class GraphClient:
         return answer.fields
 
     def _require_trusted_url(self, url: object) -> str:
-        """A picture's address, if the access token may be shown there."""
+        """Return the media URL if the access token may be sent there, else raise `MediaError`."""
         try:
             named, ours = urlsplit(url if isinstance(url, str) else ""), urlsplit(self._url)
             safe = named.scheme == "https" or (
                 named.scheme == ours.scheme == "http"
                 and (named.hostname, named.port) == (ours.hostname, ours.port)
             )
-        except ValueError:  # a port or an address that is none
+        except ValueError:  # an invalid port or host
             safe = False
         if not safe or not named.hostname or "@" in named.netloc:
             raise MediaError("is somewhere it cannot be fetched from")
@@ -180,14 +183,14 @@ class GraphClient:
             return _Response(response.status_code, await _read_body(response, limit))
 
     def _log_misconfiguration(self, code: str) -> None:
-        """Once, until it works again: the operator has to do something."""
+        """Log a configuration error once until a message is sent again."""
         if not self._has_logged_misconfiguration:
             _log.error("graph.misconfigured", problem=code)
         self._has_logged_misconfiguration = True
 
 
 async def _read_body(response: httpx2.Response, limit: int) -> bytes:
-    """Never more than that is kept, whatever was announced."""
+    """Read at most `limit` bytes, regardless of the declared length."""
     content = bytearray()
     async for part in response.aiter_raw():
         content += part
@@ -220,7 +223,7 @@ def _build_error(answer: _Response) -> GraphError:
 
 
 def _build_status_error(status: int) -> GraphError:
-    """Not the provider's way to refuse: something in between, or another address altogether."""
+    """Return the error for a response not in the provider's format: a proxy or a wrong URL."""
     misconfigured = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
     retry = misconfigured or status in _TRANSIENT_STATUSES or status >= 500
     return GraphError(f"status {status}", is_retryable=retry, is_misconfigured=misconfigured)
@@ -252,7 +255,7 @@ def _require_hash(content: bytes, *told: object) -> None:
 
 
 def _decode_digest(text: str) -> bytes:
-    """The provider writes it as hex in one place and in base 64 in another."""
+    """Decode a SHA-256 digest; the provider sends hex in one place and base64 in another."""
     with contextlib.suppress(ValueError):
         if len(text) == 64:
             return bytes.fromhex(text)

@@ -1,7 +1,7 @@
-"""Replies where there is nothing to tap on: plain text, options by their number.
+"""Plain-text rendering of replies, with numbered options, for clients without buttons or lists.
 
-All options of an offer are there and numbered from 1, whatever page of it a list would show: an
-answer by number counts over all of them.
+All options are included and numbered from 1, regardless of the page that a list would show: a reply
+by number refers to the complete list.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def _render_reply(reply: RenderableMessage) -> str:
         case DocumentReply():
             return f"{reply.caption.strip() or reply.filename}\n{reply.link}"
         case _:
-            return ""  # a template's words are known to the provider only
+            return ""  # only the provider has the text of a template
 
 
 def _render_option(number: int, option: Option) -> str:

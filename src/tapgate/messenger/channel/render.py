@@ -1,11 +1,11 @@
-"""What goes out, in the shape and within the limits of the channel's provider.
+"""Rendering of outgoing messages as provider payloads, within the provider's limits.
 
-One place knows the limits. Titles and the like that are too long are cut with an ellipsis; what a
-person must read is never cut but goes into several messages; ids come back to us, so they are
-whole or refused.
+Only this module knows the limits. Long titles and labels are truncated with an ellipsis. Text that
+a person must read is split into several messages, never truncated. The provider returns option ids
+to the messenger, so an id that is too long raises an error.
 
-A person who does not show their number is written to by their user id, in the field `recipient`;
-`to` is then left out, since the provider would prefer it.
+A person with a hidden number is addressed by user id in the field `recipient`. The field `to` is
+then omitted, because the provider gives it precedence.
 """
 
 import re
@@ -24,7 +24,7 @@ from tapgate.messenger.model.replies import (
 
 Payload = dict[str, Any]
 
-#: How many options a list shows when it also shows the one for more: `Offer.start` goes on by it.
+#: Options on a list page that also has the "more" option; `OptionList.start` advances by it.
 OPTIONS_PER_PAGE: Final = 9
 
 _MAX_ROWS = OPTIONS_PER_PAGE + 1
@@ -39,27 +39,27 @@ _MAX_BUTTON_ID_LENGTH = 256
 _MAX_CAPTION_LENGTH = 1024
 _MAX_FILENAME_LENGTH = 240
 _MAX_TEMPLATE_PARAMETER_LENGTH = 1024
-#: Codes may only be sent by templates of the kind "authentication". These have a button that copies
-#: the code, which wants it once more.
+#: The provider requires authentication templates for one-time codes. Their copy button takes the
+#: code as a second parameter.
 _COPY_BUTTON_TEMPLATES = frozenset({"one_time_code"})
 
 _ELLIPSIS = "…"
 _USER_PREFIX = "user:"
-#: Where a text is best taken apart: after a paragraph, a line, a word.
+#: Preferred split positions: paragraph, line, word.
 _SPLIT_MARKS = ("\n\n", "\n", " ")
 
 
 class RenderError(ValueError):
-    """Ours to put right: trying again would not help."""
+    """The message is invalid because of a bug in the messenger; a retry cannot succeed."""
 
 
 def render_payloads(message: OutgoingMessage, address: str) -> list[Payload]:
-    """The bodies of the calls that send a message, in their order."""
+    """Return the request bodies that send a message, in order."""
     return [_build_envelope(address) | part for part in _render_parts(message)]
 
 
 def select_visible_options(offer: OptionList) -> tuple[Option, ...]:
-    """The options that fit, from `start` on; the one for more last where there are more."""
+    """Return the options of the page at `start`, ending with "more" if others follow."""
     start = offer.start if 0 <= offer.start < len(offer.options) else 0
     rest = offer.options[start:]
     if len(rest) <= _MAX_ROWS:
@@ -111,7 +111,7 @@ def _render_option_list(offer: OptionList) -> list[Payload]:
 
 
 def _can_use_buttons(options: Sequence[Option]) -> bool:
-    """Without losing a description or the end of a title, and so that they can be told apart."""
+    """Return whether buttons can show distinct, complete titles without losing a description."""
     titles = {_to_single_line(option.title) for option in options}
     return (
         len(titles) == len(options) <= _MAX_BUTTONS
@@ -135,7 +135,7 @@ def _render_row(option: Option) -> Payload:
     }
     description = option.description
     if not description.strip() and len(_to_single_line(option.title)) > _MAX_ROW_TITLE_LENGTH:
-        description = option.title  # whole, below where it is cut
+        description = option.title  # the complete title, below the truncated one
     if description.strip():
         row["description"] = _truncate_line(description, _MAX_ROW_DESCRIPTION_LENGTH)
     return row
@@ -148,7 +148,7 @@ def _require_id(option: Option, longest: int) -> str:
 
 
 def _render_flow(form: PinForm) -> Payload:
-    """The first screen comes from our own data endpoint, so none is named here."""
+    """Return the action that opens a form; the data endpoint supplies its first screen."""
     return {
         "name": "flow",
         "parameters": {
@@ -163,12 +163,12 @@ def _render_flow(form: PinForm) -> Payload:
 
 
 def get_flow_name(form: str) -> str:
-    """What a form is published as at the provider."""
+    """Return the name under which a form is published at the provider."""
     return f"tapgate_{form}"
 
 
 def _render_interactive(text: str, kind: str, action: Payload) -> list[Payload]:
-    """A text too long for what can be tapped on goes ahead of it, but for its end."""
+    """Return an interactive message, preceded by text messages if the text is too long for it."""
     *ahead, body = _split_text(text, _MAX_INTERACTIVE_BODY_LENGTH)
     interactive = {"type": kind, "body": {"text": body}, "action": action}
     return [*_render_texts(ahead), {"type": "interactive", "interactive": interactive}]
@@ -197,7 +197,7 @@ def _render_template(template: Template) -> Payload:
 
 
 def _truncate_line(text: str, longest: int) -> str:
-    """One line, never blank: the provider refuses both."""
+    """Return a single non-blank line; the provider rejects line breaks and blank texts."""
     return _truncate(_to_single_line(text), longest) or _ELLIPSIS
 
 
@@ -210,7 +210,7 @@ def _truncate(text: str, longest: int) -> str:
 
 
 def _split_text(text: str, longest: int) -> list[str]:
-    """Pieces that fit, at least one, none of them blank."""
+    """Split the text into one or more non-blank pieces of at most `longest` characters."""
     rest, pieces = text.strip(), []
     while len(rest) > longest:
         end = _find_split(rest, longest)
@@ -220,7 +220,7 @@ def _split_text(text: str, longest: int) -> list[str]:
 
 
 def _find_split(text: str, longest: int) -> int:
-    """Not so early that a piece would be mostly empty."""
+    """Return the split position, never in the first half, so that pieces are not too short."""
     for mark in _SPLIT_MARKS:
         place = text.rfind(mark, longest // 2, longest + 1)
         if place != -1:

@@ -1,4 +1,7 @@
-"""`python -m tapgate.messenger.fake_graph --port 8002 --callback URL` runs the fake provider."""
+"""Entry point of the fake provider.
+
+python -m tapgate.messenger.fake_graph --port 8002 --callback URL
+"""
 
 import argparse
 import asyncio

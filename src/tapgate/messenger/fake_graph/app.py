@@ -1,4 +1,4 @@
-"""The provider's HTTP: what the business may call, and under `/_fake` what a test may."""
+"""HTTP application of the fake provider: the provider's API, and test controls at `/_fake`."""
 
 import hmac
 import re
@@ -109,7 +109,7 @@ class App(AsgiApp):
 
 
 def _strip_plus(phone: str) -> str:
-    """As the provider writes numbers."""
+    """Return the number in the provider's format, without `+`."""
     return phone.removeprefix("+")
 
 

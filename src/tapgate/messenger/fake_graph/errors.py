@@ -1,4 +1,4 @@
-"""How the provider refuses."""
+"""Errors in the provider's format."""
 
 import secrets
 from typing import Any
@@ -21,7 +21,7 @@ _STATUSES = {190: 401, 131000: 500, 131016: 503}
 
 
 class GraphApiError(Exception):
-    """A refusal as the provider words it."""
+    """An error response in the provider's format."""
 
     def __init__(
         self, code: int, details: str, *, status: int | None = None, subcode: int | None = None

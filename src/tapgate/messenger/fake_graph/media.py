@@ -1,4 +1,4 @@
-"""Files that people have sent: found by their id, fetched from an address that dies soon."""
+"""Store of media files that users sent, served from short-lived URLs."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""Whether a message has the shape and keeps to the limits that the provider documents."""
+"""Validation of messages against the provider's documented format and limits."""
 
 import re
 from collections.abc import Callable
@@ -13,14 +13,17 @@ from tapgate.messenger.fake_graph.errors import (
 _PHONE_PATTERN = re.compile(r"\+?\d{6,15}", re.ASCII)
 _USER_ID_PATTERN = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
 _LINK_PATTERN = re.compile(r"https?://[^/\s]+")
-#: The templates that were registered as of this kind.
+#: Templates registered in the authentication category.
 _AUTHENTICATION_TEMPLATES = frozenset({"one_time_code"})
 _TEMPLATE_PATTERN = re.compile(r"[a-z0-9_]{1,512}", re.ASCII)
 _LANGUAGE_PATTERN = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2,3})?", re.ASCII)
 
 
 def validate_message(message: Any) -> str:
-    """Whom it is to: digits, or a user id. Raises `FakeError` for what is not a message."""
+    """Validate a message and return its recipient: digits or a user id.
+
+    Raises `GraphApiError` if the message is invalid.
+    """
     whole = _require_object(message, "body")
     if whole.get("messaging_product") != "whatsapp":
         raise GraphApiError(100, "The parameter messaging_product is required.")
@@ -36,7 +39,7 @@ def validate_message(message: Any) -> str:
 
 
 def _parse_recipient(whole: dict[str, Any]) -> str:
-    """Both may be there; then the phone number counts."""
+    """Return the recipient; if both fields are present, the phone number takes precedence."""
     to = whole.get("to")
     if isinstance(to, str) and _PHONE_PATTERN.fullmatch(to):
         return to.removeprefix("+")
@@ -79,7 +82,7 @@ def _validate_template(template: dict[str, Any]) -> None:
 
 
 def _has_copy_button(template: dict[str, Any]) -> bool:
-    """With the code that the body shows."""
+    """Return whether the template has a button with the same code as the body."""
     parameters = {one["type"]: one["parameters"] for one in template.get("components", ())}
     return "body" in parameters and parameters.get("button") == parameters["body"][:1]
 
@@ -159,7 +162,7 @@ _VALIDATORS: dict[str, Callable[[dict[str, Any]], None]] = {
     "document": _validate_document,
     "template": _validate_template,
 }
-#: The longest body, and what is judged besides it.
+#: Maximum body length and validator of the action, by interactive type.
 _INTERACTIVE_VALIDATORS: dict[object, tuple[int, Callable[[dict[str, Any]], None]]] = {
     "button": (1024, _validate_buttons),
     "list": (4096, _validate_rows),

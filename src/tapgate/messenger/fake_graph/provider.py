@@ -1,4 +1,4 @@
-"""The provider itself: takes messages from the business, and plays the people who write to it."""
+"""Simulated provider: accepts messages from the business and simulates its users."""
 
 import base64
 import secrets
@@ -15,7 +15,7 @@ from tapgate.messenger.fake_graph.webhooks import WebhookSender, build_value, to
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person does: exactly one of these, delivered so many times."""
+    """A user's message, with exactly one kind of content, delivered `copies` times."""
 
     text: str | None = None
     tap: str | None = None
@@ -24,12 +24,12 @@ class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     flow: dict[str, Any] | None = None
     message: dict[str, Any] | None = None
     copies: int = 1
-    #: Not delivered before somebody asks for what was held.
+    #: Held back until `/_fake/deliver` is called.
     hold: bool = False
 
 
 class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that was taken."""
+    """A message that the provider has accepted."""
 
     id: str
     to: str
@@ -38,7 +38,7 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedFailure(msgspec.Struct, kw_only=True):
-    """What the next messages are refused with, however good they are."""
+    """An error returned for the next messages, even if they are valid."""
 
     code: int = 131000
     status: int | None = None
@@ -64,14 +64,14 @@ class Provider:
         self.webhooks = WebhookSender(
             callback=callback, app_secret=app_secret, pauses=rules.redelivery_delays
         )
-        #: What was taken, oldest first.
+        #: Accepted messages, oldest first.
         self.sent: list[SentMessage] = []
         self.failures: list[PlannedFailure] = []
         self._policy = MessagePolicy(rules)
         self._held: list[dict[str, Any]] = []
 
     def accept(self, message: Any) -> dict[str, Any]:
-        """A message of the business. Raises `FakeError`."""
+        """Accept a message from the business and return the response; raises `GraphApiError`."""
         self._raise_planned_failure()
         now = self.clock()
         to = message_validation.validate_message(message)
@@ -88,11 +88,11 @@ class Provider:
         }
 
     def list_sent_to(self, address: str) -> list[SentMessage]:
-        """`+` or not, a person is who they are."""
+        """Return the messages sent to an address, with or without a leading `+`."""
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
     async def send_user_message(self, who: str, said: UserMessage) -> str:
-        """The id under which it is delivered, each time it is."""
+        """Deliver a user's message and return its id, which all copies share."""
         now = self.clock()
         self._policy.get_user(who, now).last_message_at = now
         message = {
@@ -113,7 +113,7 @@ class Provider:
         self._policy.get_user(who, self.clock()).is_reachable = False
 
     async def deliver_held(self, order: Literal["sent", "reversed"], *, together: bool) -> int:
-        """How many there were."""
+        """Deliver the messages held back and return how many there were."""
         held, self._held = self._held, []
         if order == "reversed":
             held.reverse()
@@ -169,7 +169,7 @@ class Provider:
         return said.message or {"type": "unsupported"}
 
     def _build_tap(self, tapped: str) -> dict[str, Any]:
-        """A row of a list or a button, by the last message that had one with this id."""
+        """Return the reply for a tapped option, from the latest message with this option id."""
         for sent in reversed(self.sent):
             action = sent.message.get("interactive", {}).get("action", {})
             for button in action.get("buttons", ()):

@@ -1,4 +1,4 @@
-"""What the provider allows, beyond the shape of a message: how fast, to whom and until when."""
+"""The provider's policies: rate limits, reachability, reply window and approved templates."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -11,32 +11,32 @@ from tapgate.messenger.fake_graph.errors import GraphApiError
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider's numbers, unless a test wants others."""
+    """Policy parameters; the defaults are the provider's."""
 
-    #: Messages of a business phone number within a second.
+    #: Messages per second from a business phone number.
     max_per_second: int = 80
-    #: Messages to one person: so many at once, then one in so many seconds.
+    #: Token bucket for messages to one person: burst size, and seconds per further message.
     pair_burst: int = 45
     pair_seconds: float = 6.0
-    #: How long after a person's last message they may be answered freely.
+    #: Time after a person's last message in which free-form replies are allowed.
     reply_window: timedelta = timedelta(hours=24)
     media_url_lifetime: timedelta = timedelta(minutes=5)
-    #: Name -> number of parameters of its body. None: whatever is named has been approved.
+    #: Number of parameters by template name. None accepts every template.
     templates: Mapping[str, int] | None = None
-    #: Pauses before a delivery that was not answered with 200 is made again.
+    #: Delays in seconds before the redeliveries of a delivery that did not get a 200 response.
     redelivery_delays: tuple[float, ...] = (0.05, 0.2, 1.0, 5.0)
 
 
 class User(msgspec.Struct, kw_only=True):
     last_message_at: datetime | None = None
     is_reachable: bool = True
-    #: How many messages may be sent at once, as of when that was counted.
+    #: Tokens left in the pair rate limit's bucket at `counted_at`.
     allowance: float
     counted_at: datetime
 
 
 class MessagePolicy:
-    """Decides whether a well-formed message is taken."""
+    """Decides whether a valid message is accepted."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -49,7 +49,7 @@ class MessagePolicy:
         return self._users[address]
 
     def admit(self, to: str, message: Mapping[str, Any], now: datetime) -> None:
-        """Raises `FakeError`; if not, the message has been counted."""
+        """Count the message against the limits, or raise `GraphApiError`."""
         person = self.get_user(to, now)
         self._require_rate(now)
         self._require_pair_rate(person, now)

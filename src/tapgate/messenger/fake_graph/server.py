@@ -1,4 +1,4 @@
-"""The fake behind a real socket."""
+"""HTTP server of the fake provider."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ from tapgate.messenger.fake_graph.provider import Provider
 
 @asynccontextmanager
 async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
-    """Its URL. Port 0 is any that is free."""
+    """Serve the provider and yield its URL; port 0 selects a free port."""
     config = uvicorn.Config(
         cast(Any, App(provider)),
         http="httptools",
@@ -37,7 +37,7 @@ async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready, and leaves signals to whoever runs it."""
+    """Uvicorn server that sets `ready` after startup and installs no signal handlers."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

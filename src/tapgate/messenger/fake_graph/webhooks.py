@@ -1,4 +1,4 @@
-"""Deliveries to the business: signed, at least once, in no certain order."""
+"""Webhook deliveries to the business: signed, at least once, in no guaranteed order."""
 
 import asyncio
 import hashlib
@@ -12,7 +12,7 @@ import msgspec
 
 
 class WebhookSender:
-    """Without a callback address nothing is delivered."""
+    """Sends deliveries to the callback URL; without one, it sends nothing."""
 
     def __init__(
         self, *, callback: str | None, app_secret: str | None, pauses: Sequence[float]
@@ -31,7 +31,10 @@ class WebhookSender:
             await self._client.aclose()
 
     async def deliver(self, values: Sequence[dict[str, Any]]) -> int | None:
-        """The status of the first try, None without an answer; what failed is tried again later."""
+        """Deliver the values; return the first attempt's status, or None without a response.
+
+        A failed delivery is retried in the background.
+        """
         if self.callback is None:
             return None
         body = msgspec.json.encode(
@@ -76,7 +79,7 @@ class WebhookSender:
 
 
 def build_value(phone_number_id: str, **parts: Any) -> dict[str, Any]:
-    """One change: from whom, and their messages or the fate of ours."""
+    """Return the `value` of one change, with contacts and messages or with status reports."""
     metadata = {"display_phone_number": "15550001111", "phone_number_id": phone_number_id}
     return {"messaging_product": "whatsapp", "metadata": metadata, **parts}
 

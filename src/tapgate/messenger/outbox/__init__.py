@@ -1,1 +1,1 @@
-"""What goes out to people: kept until the channel's provider has taken it, in order per person."""
+"""Outbox: messages stored until the channel's provider accepts them, in order per person."""

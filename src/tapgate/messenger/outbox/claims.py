@@ -1,8 +1,8 @@
-"""One sender at a time for each message, and one message at a time for each person.
+"""Claims on outbox messages: one sender per message, one message at a time per person.
 
-Only the oldest message that waits for a person can be claimed. A claim puts it off for everybody
-else, so whatever comes after it waits too. Whoever is killed meanwhile loses nothing: the message
-is due again when the claim is over.
+Only a person's oldest waiting message can be claimed. A claim postpones the message for all other
+senders, so the later messages wait too. If a sender is killed, nothing is lost: the message is due
+again when the lease expires.
 """
 
 import random
@@ -13,7 +13,7 @@ import msgspec
 from tapgate.messenger.outbox import statuses
 from tapgate.store.database import Database
 
-#: Longer than sending one part of a message takes; whoever sends several holds on to it.
+#: Longer than sending one part of a message takes; the sender extends the lease after each part.
 LEASE_DURATION = timedelta(seconds=45)
 _MAX_BACKOFF_SECONDS = 60.0
 
@@ -21,7 +21,7 @@ _random = random.SystemRandom()
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that this process alone may send for a while."""
+    """A message leased to this process for sending."""
 
     id: int
     address: str
@@ -33,18 +33,18 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accepted_part_ids(self) -> list[str]:
-        """The provider's ids of the parts that it has taken already."""
+        """Provider ids of the parts that the provider has already accepted."""
         return (self.channel_message_id or "").split()
 
 
 async def claim(
     database: Database, *, now: datetime, limit: int, address: str | None = None
 ) -> list[Claim]:
-    """Messages that are due, longest due first: anybody's, or one person's next."""
+    """Claim due messages, longest due first; with an address, that person's next message."""
     columns = ", ".join(Claim.__struct_fields__)
     among, values = ("true", ()) if address is None else ("address = $4", (address,))
-    # What is due is said twice: the second time of the row as it is once it is locked, since
-    # another sender may have had it after the oldest ones were looked up.
+    # The status is checked again on the locked row: another sender may have processed the message
+    # after `oldest` was read.
     rows = await database.fetch(
         f"""WITH oldest AS MATERIALIZED (
                 SELECT DISTINCT ON (address) id AS oldest_id FROM messenger.outbox
@@ -67,7 +67,7 @@ async def claim(
 async def extend_lease(
     database: Database, claim: Claim, channel_ids: list[str], now: datetime
 ) -> None:
-    """A part of it was taken; the next one gets as long as the first."""
+    """Record the accepted parts and renew the lease for the next part."""
     await database.execute(
         """UPDATE messenger.outbox SET channel_message_id = $3, next_attempt_at = $4
            WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
@@ -79,7 +79,7 @@ async def extend_lease(
 
 
 async def schedule_retry(database: Database, claim: Claim, problem: str, now: datetime) -> None:
-    # Whoever took the claim over meanwhile has counted another attempt.
+    # The attempt count identifies the claim: a sender that took it over has incremented the count.
     await database.execute(
         """UPDATE messenger.outbox SET next_attempt_at = $3, problem = $4
            WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
@@ -126,6 +126,6 @@ async def fail(
 
 
 def compute_backoff(attempts: int) -> timedelta:
-    """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
+    """Return an exponential backoff of 1, 2, 4, ... seconds up to one minute, with jitter."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
     return timedelta(seconds=seconds * _random.uniform(0.75, 1.25))

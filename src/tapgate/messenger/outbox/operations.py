@@ -1,4 +1,4 @@
-"""Putting a message into the outbox."""
+"""Enqueuing of messages in the outbox."""
 
 import hashlib
 import re
@@ -24,14 +24,17 @@ async def enqueue(
     message: OutgoingMessage,
     key: str | None = None,
 ) -> tuple[int, bool]:
-    """Sends a message if and when `tx` commits. The id, and whether the message is new: under a
-    key that was used before, it is the first one's and nothing else happens."""
+    """Enqueue a message that is sent once `tx` commits; return its id and whether it is new.
+
+    If the idempotency key was used before, nothing is enqueued, and the first message's id is
+    returned.
+    """
     key = None if key is None else _to_storable_key(key)
     while True:
         row_id = new_id()
         if await _insert(tx, row_id, address, seal_message(vault, row_id, message), key, now):
             return row_id, True
-        # None: the first one was removed between the two statements.
+        # None if the first message was deleted between the two statements.
         first = await tx.fetchval("SELECT id FROM messenger.outbox WHERE key = $1", key)
         if first is not None:
             return first, False
@@ -59,7 +62,7 @@ async def _insert(
 
 
 def _to_storable_key(key: str) -> str:
-    """Whoever chose it may have chosen what does not go into an index."""
+    """Return the key, or its hash if the key is too long or unsuitable for the index."""
     if _KEY_PATTERN.fullmatch(key):
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()

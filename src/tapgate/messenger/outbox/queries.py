@@ -1,4 +1,4 @@
-"""What was sent to somebody, so that tests and demos can read a code."""
+"""Queries of the outbox, which let tests and demos read one-time codes."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from tapgate.vault import Vault
 
 
 class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message as `GET /api/v1/messages/outbox` shows it. Its content may be gone already."""
+    """A message in the outbox. Content fields are absent once the content has been erased."""
 
     message_id: str
     to: str
@@ -26,7 +26,7 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     language: str | None = None
     parameters: tuple[str, ...] | None = None
     text: str | None = None
-    #: As it goes to the channel's provider, with what can be tapped on.
+    #: Request bodies for the channel's provider, including buttons and lists.
     payloads: list[dict[str, Any]] | None = None
     status: Annotated[
         str,
@@ -38,7 +38,7 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 async def list_recent(
     database: Database, vault: Vault, address: str, limit: int = 50
 ) -> list[OutboxMessage]:
-    """The newest first."""
+    """Return the latest messages to an address, newest first."""
     rows = await database.fetch(
         f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL_STATUS_SQL} AS status
             FROM messenger.outbox o WHERE o.address = $1 ORDER BY o.id DESC LIMIT $2""",
@@ -82,7 +82,7 @@ def _to_record(
 
 
 def _render_payloads(message: OutgoingMessage, address: str) -> list[dict[str, Any]] | None:
-    """None for what can never be sent; the sender says so in the log."""
+    """Return the provider payloads, or None for an invalid message, which the sender logs."""
     try:
         return render_payloads(message, address)
     except RenderError:

@@ -1,4 +1,4 @@
-"""What is in a message while it is kept: balances, names, one-time codes."""
+"""Encryption of stored messages, which contain balances, names and one-time codes."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ _decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingM
 
 
 class UnreadableError(Exception):
-    """Sealed with another secret key, or in a shape that is no longer known."""
+    """The content was sealed with another secret key or has an unknown format."""
 
 
 def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:
@@ -24,5 +24,5 @@ def open_message(vault: Vault, row_id: int, content: bytes) -> OutgoingMessage:
 
 
 def _context(row_id: int) -> bytes:
-    """What it is sealed for: nobody's message opens as another's."""
+    """Return the sealing context, which binds the content to its row."""
     return b"outbox %d" % row_id

@@ -1,7 +1,7 @@
-"""Sends what is due, at least once: to many people at the same time, to each in order.
+"""Sender of outbox messages: concurrent across people, in order for each person.
 
-A message is marked once the provider has taken it. Whoever is killed between the two sends it
-again: a person may read something twice, but never nothing.
+Delivery is at least once. A message is marked as sent after the provider accepts it, so a process
+killed in between causes a duplicate, never a loss.
 """
 
 import asyncio
@@ -23,20 +23,20 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 POLL_INTERVAL_SECONDS = 0.5
-#: What is older is no longer worth reading: a one-time code, a question long forgotten.
+#: Older messages are obsolete, such as expired one-time codes, and are not sent.
 MAX_MESSAGE_AGE = timedelta(hours=24)
 
 _MAX_CONCURRENT_SENDS = 20
-#: How long those under way may take to end once the process is told to stop.
+#: Time that running sends get during a graceful shutdown.
 _SHUTDOWN_TIMEOUT_SECONDS = 5.0
 
 _log = structlog.get_logger()
 
 
 class Sender:
-    """Works in the background. Any number may run, in any number of processes.
+    """Background sender; any number can run, in any number of processes.
 
-    `keep`: what was sent can still be read in the outbox. Never so in production.
+    With `keep`, the content of sent messages stays readable in the outbox; never in production.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Sender:
         self._is_stopping = False
 
     def wake(self) -> None:
-        """Something was put into the outbox: do not wait for the next round."""
+        """Check the outbox immediately instead of at the next poll."""
         self._wake_event.set()
 
     async def run(self) -> NoReturn:
-        """Sends until it is cancelled. Without a provider everything stays in the outbox."""
+        """Send until cancelled. Without a provider, all messages stay in the outbox."""
         if self._graph is None:
             _log.warning("outbox.sending_disabled", missing="graph")
             await asyncio.get_running_loop().create_future()
@@ -77,7 +77,7 @@ class Sender:
             await self._drain()
 
     async def start_due(self) -> int:
-        """Begins to send what is due, as far as there is room; how many there were."""
+        """Start sending due messages within the concurrency limit; return how many were claimed."""
         room = _MAX_CONCURRENT_SENDS - len(self._tasks)
         if self._graph is None or room <= 0:
             return 0
@@ -89,15 +89,15 @@ class Sender:
         return len(claimed)
 
     async def send_due(self) -> None:
-        """Everything that is due, and whatever is due after it, to the end."""
+        """Send all due messages, including those that become due in the process."""
         while await self.start_due() or self._tasks:
             await asyncio.wait(set(self._tasks))
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._wake_event.set()  # there is room again
+        self._wake_event.set()  # the concurrency limit allows another send
         if not task.cancelled() and (error := task.exception()) is not None:
-            # PostgreSQL went away: the claim runs out and the message is sent once more.
+            # PostgreSQL is unavailable: the lease expires and the message is sent again.
             _log.warning("outbox.completion_failed", error=type(error).__name__)
 
     async def _drain(self) -> None:
@@ -110,8 +110,10 @@ class Sender:
                 await asyncio.gather(*late, return_exceptions=True)
 
     async def _process_address(self, graph: GraphClient, claim: Claim) -> None:
-        """And whatever is next for the same person: to look for it among everybody's takes long
-        when much is waiting."""
+        """Process the claimed message, then the next messages to the same address.
+
+        Claiming by address is faster than searching the whole outbox when the backlog is long.
+        """
         claimed = [claim]
         while claimed:
             await self._process(graph, claimed[0])
@@ -130,7 +132,7 @@ class Sender:
             await self._fail(claim, "cannot be shown")
             return
         except UnreadableError:
-            # Perhaps the wrong secret key, which the operator can put right.
+            # The secret key may be wrong, which the operator can correct.
             await self._schedule_retry(claim, "unreadable")
             return
         await self._send(graph, claim, parts)

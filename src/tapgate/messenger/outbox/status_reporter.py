@@ -1,7 +1,7 @@
-"""Reports to the gateway what became of the messages that it sent.
+"""Reporter of delivery statuses to the gateway, for the messages that the gateway sent.
 
-At least once: a report that got no answer is repeated after the lease, and the gateway keeps the
-furthest status of each message, so repetitions and reports from several processes are harmless.
+Reports are delivered at least once: a report without a response is retried after the lease. The
+gateway keeps the furthest status of each message, so duplicate and concurrent reports are harmless.
 """
 
 from datetime import timedelta
@@ -19,7 +19,7 @@ from tapgate.store.database import Database
 
 _INTERVAL_SECONDS: Final = 1.0
 _BATCH_SIZE: Final = 100
-#: How long after an unanswered report the next one is made.
+#: Delay before a report that got no response is retried.
 LEASE_DURATION: Final = timedelta(seconds=30)
 _GATEWAY_KEY_PREFIX: Final = "gateway:"
 
@@ -52,7 +52,7 @@ class StatusReporter:
             return 0
         else:
             done = rows
-        # A status that arrived since the claim has set another time, and is reported again.
+        # A status received since the claim has changed `report_at`, and is reported again.
         await self._database.execute(
             """UPDATE messenger.outbox SET report_at = NULL
                WHERE id = ANY ($1::bigint[]) AND report_at = $2""",
@@ -62,8 +62,10 @@ class StatusReporter:
         return len(done)
 
     async def _report_each(self, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
-        """Report the rows of a refused batch one by one. Return those that are finished: reported,
-        or refused again, which another attempt would not change."""
+        """Report the rows of a rejected batch one by one; return the finished rows.
+
+        A row is finished if it was reported or rejected, since a retry would be rejected again.
+        """
         done = []
         for row in rows:
             try:

@@ -1,8 +1,8 @@
-"""What became of sent messages, by the provider's reports.
+"""Delivery statuses of sent messages, from the provider's reports.
 
-Reports are repeated and arrive in any order, even before the sender has recorded the provider's id
-of the message. They only move forward: sent, failed, delivered, read. A message that failed can
-still be delivered, when the provider's own retry succeeds.
+The provider repeats reports and sends them in any order, even before the sender has recorded the
+message's provider id. A status only moves forward: sent, failed, delivered, read. A failed message
+can still be delivered if the provider's own retry succeeds.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ import structlog
 from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.store.database import Database
 
-#: Each wins over those before it.
+#: A later status replaces an earlier one.
 STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 
-#: Keys of the messages that the gateway sent: their status is reported to it.
+#: Keys of messages sent by the gateway, which receives reports of their status.
 REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
-#: A message in several parts is as far as its last part, and failed if one of them did.
+#: A message in several parts has the status of its slowest part; one failed part fails it.
 OVERALL_STATUS_SQL: Final = """
     CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
     SELECT CASE WHEN bool_or(s.status = 'failed') THEN 'failed'
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 
 async def record(database: Database, reports: Sequence[DeliveryStatus], now: datetime) -> None:
-    """Store what the provider reports; the newest stage of each message counts."""
+    """Store the provider's reports, keeping the furthest status of each message."""
     furthest: dict[str, DeliveryStatus] = {}
     for report in reports:
         known = furthest.get(report.channel_message_id)
@@ -44,7 +44,7 @@ async def record(database: Database, reports: Sequence[DeliveryStatus], now: dat
             furthest[report.channel_message_id] = report
     if not furthest:
         return
-    # In one order for all processes, so that two deliveries never deadlock.
+    # All processes write in the same order, so concurrent deliveries cannot deadlock.
     ordered = [furthest[name] for name in sorted(furthest)]
     async with database.transaction() as tx:
         changed = await _upsert_statuses(tx, ordered, now)
@@ -92,7 +92,7 @@ async def _schedule_reports(
 async def link_channel_ids(
     tx: asyncpg.Connection, outbox_id: int, channel_ids: Sequence[str], now: datetime
 ) -> None:
-    """Record the provider's ids of a message that it has accepted."""
+    """Record the provider ids of an accepted message."""
     await tx.execute(
         """INSERT INTO messenger.statuses AS kept
                (channel_message_id, outbox_id, status, updated_at)

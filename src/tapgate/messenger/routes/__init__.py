@@ -1,4 +1,4 @@
-"""Everything that the messenger answers to, in one table."""
+"""Route table of the messenger."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ ROUTES: Final = (
         handler=bridge.receive_bridge_message,
         access=BRIDGE,
         body=bridge.BridgeMessage,
-        body_limit=8 * MEBIBYTE,  # a picture may be in it
+        body_limit=8 * MEBIBYTE,  # may contain an image
         responses={200: bridge.BridgeResponse, 500: bridge.BridgeErrorResponse},
     ),
     Route(
@@ -89,7 +89,7 @@ ROUTES: Final = (
         handler=simulator.receive_simulated_delivery,
         access=SERVICE,
         body=webhook.DELIVERY_SCHEMA,
-        body_limit=8 * MEBIBYTE,  # a picture may be in it
+        body_limit=8 * MEBIBYTE,  # may contain an image
         responses={200: webhook.DeliveryResponse},
         in_production=False,
     ),

@@ -1,5 +1,7 @@
-"""Who may call the messenger: a bridge by its token, the channel's provider and internal services
-by their signatures. Everything is compared in constant time."""
+"""Authentication of callers: bridges by token, the provider and internal services by signature.
+
+All comparisons take constant time.
+"""
 
 import hmac
 import re
@@ -10,9 +12,9 @@ from tapgate import signing
 from tapgate.messenger.routes import parsing
 from tapgate.messenger.routes.route import Access, HttpError, Request
 
-#: Signs in the place of a service that is not known, so that it takes as long to be refused.
+#: Stands in for the secret of an unknown service, so that the check takes the same time.
 _DUMMY_SECRET: Final = b"no such service"
-#: What the channel's provider understands as a bad signature of a flow's data exchange.
+#: Status by which the provider recognizes an invalid signature in a flow data exchange.
 BAD_FLOW_SIGNATURE: Final = 432
 _HUB_SIGNATURE_PATTERN: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
@@ -41,7 +43,7 @@ def _check_bridge(request: Request) -> str | None:
 
 
 def _build_signature_header_check(refused_with: int) -> Callable[[Request], None]:
-    """Return a check that a well-formed signature is there, before the body is read."""
+    """Return a check for a well-formed signature header, run before the body is read."""
 
     def check(request: Request) -> None:
         settings = request.services.settings
@@ -61,7 +63,7 @@ def _build_signature_header_check(refused_with: int) -> Callable[[Request], None
 
 
 def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | None]:
-    """Return a check of the signature over the body; without an app secret there is no caller."""
+    """Return a check of the signature over the body; no app secret means no principal."""
 
     def check(request: Request) -> str | None:
         secret = request.services.settings.messenger_app_secret

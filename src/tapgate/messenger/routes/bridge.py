@@ -1,4 +1,4 @@
-"""The compatibility endpoint: a message in, its answer as text out. For bridges and local tests."""
+"""Compatibility endpoint for bridges and local tests: a message in, a plain-text reply out."""
 
 from typing import Annotated, ClassVar, Final
 
@@ -25,7 +25,7 @@ from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.http import Response
 
-#: What the channel itself lets a person write at once.
+#: The channel's own limit for one message.
 MAX_MESSAGE_LENGTH: Final = 4096
 _MAX_SENDER_LENGTH: Final = 255
 _UNAVAILABLE_TEXT: Final = (
@@ -63,7 +63,7 @@ class BridgeMessage(SecretStruct, frozen=True, kw_only=True):
     sender: Annotated[str, msgspec.Meta(description="The sender's identifier")] = msgspec.field(
         name="from"
     )
-    phoneE164: Annotated[str, msgspec.Meta(description="E.164")]  # noqa: N815 - its name outside
+    phoneE164: Annotated[str, msgspec.Meta(description="E.164")]  # noqa: N815 - name in the API
     message: str | None = None
     messageType: str | None = None  # noqa: N815
     hasMedia: bool | None = None  # noqa: N815
@@ -78,7 +78,7 @@ class BridgeResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BridgeErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`answer` is there where there is something kind to pass on to the person."""
+    """Error of the bridge endpoint. `answer`, if present, is a text to show to the person."""
 
     error: str
     answer: str | None = None
@@ -86,11 +86,11 @@ class BridgeErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
 
 
 async def receive_bridge_message(request: Request) -> Response:
-    """Take a message from a bridge and answer it.
+    """Process a message from a bridge and return the reply.
 
-    One conversation per phone number, over this endpoint and the webhook. `answer` is plain text:
-    what would be buttons or a list elsewhere is numbered. With `hasMedia` the picture is the
-    message; JPEG and PNG only. A reaction, an edit or a deletion gets an empty answer.
+    Each phone number has one conversation, shared by this endpoint and the webhook. `answer` is
+    plain text, with numbered options in place of buttons and lists. With `hasMedia`, the message is
+    the image, in JPEG or PNG format. Reactions, edits and deletions get an empty `answer`.
     """
     message = parsing.decode_body(BridgeMessage, request.body)
     phone = _validate_message(message)
@@ -102,7 +102,7 @@ async def receive_bridge_message(request: Request) -> Response:
             request.services, phone, await _build_event(message)
         )
     except (ApiError, LeaseLostError) as error:
-        # The database is away, or too much is waiting. Nothing was done.
+        # The database is unavailable, a queue is full, or the conversation's lease was lost.
         _log.warning(
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
@@ -114,7 +114,7 @@ async def receive_bridge_message(request: Request) -> Response:
 
 
 def _validate_message(message: BridgeMessage) -> str:
-    """The phone number, once everything that takes no effort to look at is right."""
+    """Run the inexpensive checks and return the phone number."""
     if message.event != "message":
         raise HttpError(400, "event must be message" if message.event else "event is required")
     parsing.require_text(message.sender, "from", most=_MAX_SENDER_LENGTH)
@@ -130,7 +130,7 @@ def _validate_message(message: BridgeMessage) -> str:
 
 
 def _has_image(message: BridgeMessage) -> bool:
-    """Told by `hasMedia`; where that is left out, by what is there."""
+    """Return `hasMedia`, or infer it from the other fields if it is absent."""
     if message.hasMedia is not None:
         return message.hasMedia
     if message.media is not None and message.media.data:

@@ -1,4 +1,4 @@
-"""What internal services send to people through the messenger, and what was sent."""
+"""Endpoints for template messages from internal services, and for reading the outbox."""
 
 import re
 from typing import Annotated, ClassVar, Final
@@ -16,7 +16,6 @@ from tapgate.service.http import Response
 MAX_PARAMETERS: Final = 20
 MAX_PARAMETER_LENGTH: Final = 1024
 MAX_KEY_LENGTH: Final = 64
-#: How much of the outbox is shown.
 MAX_LISTED_MESSAGES: Final = 100
 
 _TEMPLATE_PATTERN: Final = r"[a-z0-9_]{1,64}"
@@ -63,10 +62,10 @@ class OutboxResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def send_template(request: Request) -> Response:
-    """Send a template message to a phone.
+    """Send a template message to a phone number.
 
-    Accepted once it is stored. A request with the `Idempotency-Key` of an earlier one sends
-    nothing and answers the earlier message's id.
+    Returns 202 once the message is stored. A request with the `Idempotency-Key` of an earlier
+    request sends nothing and returns the id of the earlier message.
     """
     services, body = request.services, parsing.decode_body(TemplateMessage, request.body)
     to, template = _validate_body(body)
@@ -81,9 +80,9 @@ async def send_template(request: Request) -> Response:
 
 
 async def list_outbox_messages(request: Request) -> Response:
-    """Show what was sent to a phone, newest first, so that tests and demos can read a code.
+    """List the messages sent to a phone number, newest first.
 
-    Not in production.
+    Lets tests and demos read one-time codes. Not available in production.
     """
     to = _parse_recipient(request.query)
     sent = await list_recent(
@@ -119,7 +118,7 @@ def _require(condition: object, sentence: str) -> None:
 
 
 def _get_idempotency_key(request: Request) -> str | None:
-    """Two services may use the same word for different messages."""
+    """Return the idempotency key, prefixed with the service, so that services do not collide."""
     given = request.header(b"idempotency-key")
     if given is None:
         return None
@@ -131,7 +130,7 @@ def _get_idempotency_key(request: Request) -> str | None:
 
 
 def _parse_recipient(query: bytes) -> str:
-    """A `+` that was not encoded reads as a space, and is meant as what it is."""
+    """Return the `to` parameter; a leading space is an unencoded `+`."""
     given = parsing.parse_query(query).get("to", "")
     if not given.strip():
         raise HttpError(400, "to is required")

@@ -1,4 +1,4 @@
-"""From a request's bytes to a checked body. A refusal names the field and repeats no value."""
+"""Parsing and validation of requests; errors name the field but never repeat its value."""
 
 import re
 from typing import Final, NoReturn, TypeVar
@@ -25,10 +25,10 @@ _TYPE_LABELS: Final = {
 
 
 def decode_body(kind: type[S], body: bytes) -> S:
-    """Decode a body in one pass. Unknown fields are skipped; an optional field accepts null."""
+    """Decode and validate a body. Unknown fields are ignored; optional fields accept null."""
     try:
         if not body.isascii():
-            body.decode()  # the decoder does not validate what it skips
+            body.decode()  # the decoder does not validate skipped fields
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         _reject(_describe_error(str(error)))
@@ -41,7 +41,7 @@ def decode_body(kind: type[S], body: bytes) -> S:
 
 
 def require_text(value: str, name: str, *, most: int) -> str:
-    """A text that is there, can be kept, and is not too long."""
+    """Return the text if it is not blank, not too long and free of NUL characters."""
     if not value.strip():
         raise HttpError(400, f"{name} is required")
     if len(value) > most:
@@ -52,12 +52,15 @@ def require_text(value: str, name: str, *, most: int) -> str:
 
 
 def parse_phone(value: str, name: str, *, status: int = 400) -> str:
-    """As the gateway writes it, and whatever it takes: it sends messages to all of them."""
+    """Return the number in E.164 form.
+
+    Accepts every number that the gateway accepts, because the gateway sends messages to all.
+    """
     return _format_e164(_parse_number(value, name, status))
 
 
 def parse_possible_phone(value: str, name: str) -> str:
-    """A number that is as long as those of its country are."""
+    """Return the number in E.164 form if its length is valid for its country."""
     number = _parse_number(value, name, 400)
     if not phonenumbers.is_possible_number(number):
         raise HttpError(400, f"{name} is not as long as the phone numbers of its country")
@@ -78,13 +81,13 @@ def _format_e164(number: phonenumbers.PhoneNumber) -> str:
 
 
 def parse_query(raw: bytes) -> dict[str, str]:
-    """The first value of each name, with `+` for a space."""
+    """Return the first value of each parameter; `+` decodes to a space."""
     pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
     return dict(reversed(pairs))
 
 
 def _describe_error(message: str) -> str:
-    """Translate msgspec's message about a type, without any value that it may name."""
+    """Translate a msgspec validation message, leaving out any value it contains."""
     what, _, where = message.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
     if not path and what.startswith("Expected `object`"):

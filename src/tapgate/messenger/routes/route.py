@@ -1,4 +1,4 @@
-"""What the HTTP side is made of: a request, a route that takes it, an answer or a refusal."""
+"""Building blocks of the HTTP API: requests, routes, responses and errors."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(kw_only=True, slots=True)
 class Request:
-    """Header names are lower case; the path is as called, still encoded."""
+    """An HTTP request, with lowercase header names and the path as sent, still encoded."""
 
     services: Services
     method: str
@@ -29,7 +29,7 @@ class Request:
     ip: str
     request_id: str
     body: bytes = b""
-    #: Who made it, once that is known.
+    #: The authenticated caller, set once authentication has succeeded.
     principal: str | None = None
 
     def header(self, name: bytes) -> str | None:
@@ -38,7 +38,7 @@ class Request:
 
 
 class HttpError(Exception):
-    """A request that is not carried out. The sentence never repeats what was sent."""
+    """An error response. Its message never repeats values from the request."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class HttpError(Exception):
         self.headers = headers or {}
 
 
-#: `status` in a response, as the OpenAPI document describes it.
+#: Types of `status` in response bodies, for the OpenAPI document.
 SuccessStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["success"]})]
 ErrorStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["error"]})]
 
@@ -63,20 +63,23 @@ ErrorStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["error"]})
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
     status: ErrorStatus
-    #: Seconds; where the rate is used up.
-    retryAfter: int | None = None  # noqa: N815 - its name outside
+    #: In seconds; present when a rate limit is exceeded.
+    retryAfter: int | None = None  # noqa: N815 - the name in the API
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may call. A check returns the caller's name, None for an anonymous caller, or refuses."""
+    """Access declaration of a route.
+
+    A check returns the principal, returns None for an anonymous caller, or raises `HttpError`.
+    """
 
     #: Runs before the body is read.
     check: Callable[[Request], str | None]
-    #: Runs once the body is read: for a signature over it.
+    #: Runs after the body is read, to check a signature over it.
     check_body: Callable[[Request], str | None] | None = None
     description: str
-    #: Any one of these, all parts of it together; names of the description's security schemes.
+    #: Alternatives, each a set of OpenAPI security schemes that are required together.
     security: tuple[tuple[str, ...], ...] = ()
     error_statuses: tuple[int, ...] = ()
 
@@ -93,16 +96,16 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """One row of the table that serving, refusing and describing are made of."""
+    """One row of the route table, used for routing, access checks and the OpenAPI document."""
 
     method: str
     path: str
-    #: Its name and docstring describe it.
+    #: Its name and docstring become the operation id and the description.
     handler: Callable[[Request], Awaitable[Response]]
     access: Access
-    #: What it answers by itself: a struct, or `str` for text, or None for a refusal.
+    #: Responses of the handler by status: a struct, a schema, `str` for text, None for an error.
     responses: Mapping[int, Any]
-    #: What it takes: a struct, or a schema where others say what is sent.
+    #: Request body: a struct, or a schema for a format that the provider defines.
     body: Any = None
     body_limit: int = 16 * KIBIBYTE
     parameters: tuple[Parameter, ...] = ()
@@ -120,7 +123,7 @@ def render_json(status: int, body: Any, headers: Mapping[str, str] | None = None
 def render_encoded_json(
     status: int, body: bytes, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The body is JSON already."""
+    """Return a response with a body that is already encoded as JSON."""
     return _build_response(status, body, JSON_MEDIA_TYPE, headers or {})
 
 

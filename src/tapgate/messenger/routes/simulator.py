@@ -1,6 +1,8 @@
-"""The provider's part, played by an internal service: how a phone is simulated without an account
-at the provider. What comes in this way is read, stored, acted on and answered like the provider's
-own deliveries. Not in production."""
+"""Endpoints for simulated phones, where an internal service takes the provider's role.
+
+No account at the provider is needed. Simulated deliveries are parsed, stored, handled and answered
+like the provider's own. Not available in production.
+"""
 
 import msgspec
 
@@ -12,33 +14,33 @@ from tapgate.service.http import Response
 
 
 class FormKey(msgspec.Struct, frozen=True, kw_only=True):
-    """In PEM; null where there are no forms."""
+    """The public key of forms, in PEM format; null if forms are disabled."""
 
     public_pem: str | None
 
 
 async def receive_simulated_delivery(request: Request) -> Response:
-    """Take in what a simulated phone sends, in the shape of the provider's deliveries.
+    """Receive a delivery from a simulated phone, in the provider's format.
 
-    A picture may come along: `image.data` is a data URI, in the place of `image.id`. Not in
-    production.
+    An image can be sent inline: `image.data` is a data URI that replaces `image.id`. Not available
+    in production.
     """
     return await store_delivery(request, pictures_inside=True)
 
 
 async def exchange_simulated_flow_data(request: Request) -> Response:
-    """Exchange the data of a form that is filled in on a simulated phone, encrypted both ways.
+    """Exchange form data with a simulated phone.
 
-    As for the provider. Not in production.
+    The request and the response are encrypted as for the provider. Not available in production.
     """
     status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)
     return render_text(status, body)
 
 
 async def get_form_key(request: Request) -> Response:
-    """Show the public key that forms are encrypted with.
+    """Return the public key for encrypting form data.
 
-    Not in production.
+    Not available in production.
     """
     key = request.services.flow_key
     return render_json(200, FormKey(public_pem=None if key is None else key.public_pem))

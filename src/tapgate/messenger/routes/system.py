@@ -1,4 +1,4 @@
-"""About the messenger itself: is it well, what can it do."""
+"""Health check endpoint of the messenger."""
 
 from typing import Annotated, ClassVar
 
@@ -22,13 +22,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["ok", "error"]})]
     service: str
     version: str
-    activeConversations: int  # noqa: N815 - its name outside
+    activeConversations: int  # noqa: N815 - the name in the API
 
 
 async def get_health(request: Request) -> Response:
-    """Tell whether the messenger works, and how many people are in a conversation.
+    """Return the health of the messenger and the number of active conversations.
 
-    Answers 503 with the same body while the database cannot be reached.
+    Returns 503 with the same body while the database is unavailable.
     """
     services = request.services
     try:

@@ -1,4 +1,4 @@
-"""The channel's webhook: its handshake, its deliveries, and the data exchange of its flows."""
+"""Webhook of the channel's provider: handshake, deliveries and flow data exchange."""
 
 from typing import Any, ClassVar, Final
 
@@ -33,7 +33,7 @@ def _build_array_schema(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-#: What is looked at in a delivery. All of it may be missing, and more may be there.
+#: The fields of a delivery that the messenger reads. All are optional; others are ignored.
 DELIVERY_SCHEMA: Final = _build_object_schema(
     object=_STRING_SCHEMA,
     entry=_build_array_schema(
@@ -81,7 +81,7 @@ class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def verify_webhook(request: Request) -> Response:
-    """Answer the provider's handshake with its challenge."""
+    """Complete the provider's webhook handshake by returning its challenge."""
     challenge = parsing.parse_query(request.query).get("hub.challenge", "")
     if not challenge:
         raise HttpError(400, "hub.challenge is required")
@@ -91,10 +91,10 @@ async def verify_webhook(request: Request) -> Response:
 
 
 async def receive_delivery(request: Request) -> Response:
-    """Take in what the provider delivers.
+    """Receive messages and status reports from the provider.
 
-    Answered as soon as all messages in it are stored; they are acted on afterwards, each once
-    however often it is delivered. So too over the rate, but then the message is not acted on.
+    Returns once all messages are stored. Each message is handled once afterwards, even if it is
+    delivered several times. Messages over the sender's rate limit are acknowledged but not handled.
     """
     return await store_delivery(request)
 
@@ -116,10 +116,10 @@ async def store_delivery(request: Request, *, pictures_inside: bool = False) -> 
 
 
 async def exchange_flow_data(request: Request) -> Response:
-    """Exchange a flow's data with the provider, encrypted both ways.
+    """Exchange encrypted flow data with the provider.
 
-    421: it cannot be decrypted, the provider should fetch the public key again. 427: the form can
-    no longer be used.
+    Returns 421 if the data cannot be decrypted and the provider should fetch the public key again,
+    and 427 if the form can no longer be used.
     """
     status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)
     return render_text(status, body)
