@@ -1,1 +1,1 @@
-"""What people are told, written together with what it tells."""
+"""Messages, receipts and webhook events, each written in the transaction of its change."""
