@@ -222,7 +222,7 @@ def get_local_path(address: str) -> str:
 def build_path(template: str, names: Mapping[str, str]) -> str:
     """Fill in a path template such as `/api/v1/agents/{id}`.
 
-    Values are percent-encoded, so none of them can change the structure of the path.
+    Values are percent-encoded, so they cannot change the structure of the path.
     """
     path = template
     for name, value in names.items():

@@ -16,8 +16,8 @@ CSRF_HEADER: Final = b"x-csrf-token"
 CSRF_FIELD: Final = "csrf"
 
 _FLASH_SECONDS: Final = 30
-#: Cookie names in development and in production. With the `__Host-` prefix, the browser guarantees
-#: that this host itself has set the cookie.
+#: Cookie names outside production and in production. With the `__Host-` prefix, the browser
+#: guarantees that this host itself has set the cookie.
 _SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
 _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _MAX_FLASH_LENGTH: Final = 500

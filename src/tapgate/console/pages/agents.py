@@ -229,5 +229,8 @@ async def _load_parent(visit: PageRequest, agent: Mapping[str, Any]) -> Any:
 
 
 def _get_float_low(visit: PageRequest) -> int:
-    """Return the float, in whole currency units, below which an agent's float counts as low."""
+    """Return the low-float threshold, in whole currency units.
+
+    An agent below it may soon be unable to take cash in.
+    """
     return visit.context.services.settings.float_low

@@ -185,7 +185,7 @@ def _render_form(
     wrong = _map_field_errors(typed, error)
     if error is not None and wrong:  # the API's own message refers to its field paths
         error = ApiError(error.code, "Some steps are not right yet: look at what is marked")
-    is_payment = kind in chart.PAYMENT_TYPES  # a refund returns the fee to the receiver
+    is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
     return visit.render(
         "limits/fee.html",
         act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),

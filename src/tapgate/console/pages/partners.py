@@ -135,7 +135,7 @@ async def show_partner(visit: PageRequest, id: str) -> Reply[bytes]:
 
 @pages.get("/console/partners/{id}/keys")
 async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
-    """List all keys of a partner; the partner's page shows only the newest."""
+    """List all keys of a partner; its own page shows only some of them."""
     record, found = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, {"id": id})),
         visit.get(build_path(_KEYS_PATH, {"id": id}), visit.query.pick("cursor")),

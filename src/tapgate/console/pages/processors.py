@@ -189,7 +189,7 @@ async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
 async def _render_sublist(
     visit: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
-    """Render all terminals or keys of a processor; its own page shows only the newest."""
+    """Render all terminals or keys of a processor; its own page shows only some of them."""
     asked = visit.query.pick("cursor")
     record, found = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, {"id": id})),
