@@ -97,7 +97,10 @@ class PageRequest:
         return msgspec.to_builtins(answer)
 
     def can_access(self, endpoint: str, field: str | None = None) -> bool:
-        """Return whether the admin may call an endpoint, `POST /api/v1/agents/{id}/fund`."""
+        """Return whether the admin may call an endpoint, or send one of its restricted fields.
+
+        An endpoint is named by method and path, such as `POST /api/v1/agents/{id}/fund`.
+        """
         return self._internal_api.can_call(self.principal, endpoint, field)
 
     async def require_access(

@@ -1,1 +1,1 @@
-"""Messages, receipts and webhook events, each written in the transaction of its change."""
+"""Messages and receipts to phones, and webhook events: durable queues and their workers."""

@@ -11,7 +11,7 @@ from tapgate.edge.services import Services
 
 
 class EventType(msgspec.Struct, frozen=True):
-    """An event type that webhook endpoints can subscribe to."""
+    """Event type that webhook endpoints can subscribe to."""
 
     name: str
     description: str

@@ -23,7 +23,7 @@ from tapgate.overview.queries import AccountTotals
 from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0
-#: A snapshot is cached for at least this many times as long as it took to compute, which bounds the
+#: A snapshot is cached for at least this multiple of the time it took to compute, which bounds the
 #: share of time that the database spends on counting.
 _IDLE_FACTOR: Final = 20
 

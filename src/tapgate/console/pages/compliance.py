@@ -181,7 +181,7 @@ def _needs_decision(alert: dict[str, Any]) -> bool:
 
 
 async def _load_if_visible(visit: PageRequest, path: str, public_id: str | None) -> Any:
-    """Load a record; return None if it is hidden from this admin or does not apply."""
+    """Load a record; return None without an id, if it is hidden, or if it is a deleted rule."""
     return (
         None
         if public_id is None

@@ -138,7 +138,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_id: int
     attempts: int
     attempts_before: int
-    next_attempt_at: datetime  # when the claim expires
+    next_attempt_at: datetime  # when the lease expires
     event_id: int
     event: str
     subject_id: int | None
