@@ -58,7 +58,7 @@ async def claim(
     )
     if not claimed:
         return []
-    # As text: client metadata may contain JSON numbers that Python cannot represent.
+    # As text: client metadata may be JSON that Python cannot decode, such as very long numbers.
     told = await database.fetch(
         """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
            WHERE id = ANY ($1::bigint[])""",
