@@ -1,1 +1,1 @@
-"""The pages for people who run the platform: the interface's operations, rendered."""
+"""Admin console: server-rendered pages on top of the API's operations."""

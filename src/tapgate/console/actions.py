@@ -1,5 +1,4 @@
-"""What people can do from a page: each act is one of the interface's operations with a form that
-says what it means and asks before it is done."""
+"""Console actions: API operations with a form that explains and confirms them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ FieldKind = Literal[
 
 
 class Field(NamedTuple):
-    """One field of the operation's body. A choice is a value, or a value and how it is shown."""
+    """Form field for one field of the request body. A choice is a value or a (value, label)."""
 
     name: str
     label: str
@@ -29,15 +28,15 @@ class Field(NamedTuple):
     choices: tuple[str | tuple[str, str], ...] = ()
     hint: str = ""
     required: bool = True
-    value: Any = None  # what is there before anybody has typed
-    resets: bool = False  # sent as an empty string when it is empty, which resets it
+    value: Any = None  # the initial value
+    resets: bool = False  # when left empty, an empty string is sent to reset the value
 
     @property
     def options(self) -> list[tuple[str, str]]:
         return [one if isinstance(one, tuple) else (one, one) for one in self.choices]
 
 
-#: How long a secret keeps working after it was rotated.
+#: How long the old secret stays valid after a rotation.
 GRACE_FIELD: Final = Field(
     "grace_seconds",
     "The old one ends",
@@ -53,14 +52,15 @@ GRACE_FIELD: Final = Field(
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """`endpoint` names the operation; the names in its path come with the address of the form.
+    """State-changing form for one API operation.
 
-    `needs_field` is a field without which the act has no meaning, where fewer may send it.
-    `reads` is where the values come from that are there already; they are sent again with those
-    that were typed, so it is refused when somebody else has changed one meanwhile. `then` is where
-    to go when it is done, else back to the page; names in it may also come from the answer. `shows`
-    is a template for an answer that is seen only once; `says` is the field of the answer that tells
-    what became of it, where that is not known before.
+    `endpoint` identifies the operation; its path parameters are in the query of the form's URL.
+    `required_field` is a field that the action needs and that not every role may send.
+    `prefill_path` is the resource that provides the current values. They are submitted again with
+    the form, so the action is rejected if any of them has changed since the form was rendered.
+    `redirect_path` is the page to open on success, by default the previous page. Its parameters
+    may also come from the response. `result_template` renders a response that is shown only once.
+    `message_field` is the response field with the outcome, where that is not known in advance.
     """
 
     name: str
@@ -89,8 +89,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 _FORM_TEMPLATE: Final = "act.html"
 
-#: Said by the ledger alone, and only when it has found nothing that was moved under the request's
-#: id. The decline itself may have used that id up.
+#: Codes that only the ledger returns, and only if no transaction was executed under the idempotency
+#: key. The decline itself may have consumed the key.
 _DECLINE_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
@@ -111,7 +111,7 @@ _DECLINE_CODES: Final = frozenset(
 
 
 def build_action_pages(acts: Iterable[Action]) -> Pages:
-    """The forms of all acts, and their doing."""
+    """Return the pages that render and execute the actions."""
     by_name = {act.name: act for act in acts}
     pages = Pages()
 
@@ -171,7 +171,7 @@ def build_action_pages(acts: Iterable[Action]) -> Pages:
 
 
 async def _load_current_values(visit: PageRequest, act: Action) -> dict[str, Any]:
-    """What there is already of what an act changes."""
+    """Return the current values of the resource that an action changes."""
     if act.prefill_path is None:
         return {}
     values: dict[str, Any] = await visit.get(
@@ -189,8 +189,11 @@ def _new_idempotency_key(visit: PageRequest, act: Action) -> str | None:
 
 
 def _get_next_idempotency_key(visit: PageRequest, act: Action, error: ApiError) -> str | None:
-    """What was declined is decided: once it is corrected, it is another request. After everything
-    else the same request may have been carried out before, unnoticed, and must not be again."""
+    """Return the idempotency key for the next submission after an error.
+
+    A decline is final, so a corrected form is a new request with a new key. After any other error
+    the request may have been executed, so the key is kept to prevent a second execution.
+    """
     declined = error.code in _DECLINE_CODES
     return _new_idempotency_key(visit, act) if declined else visit.form.get("request_id")
 
@@ -204,13 +207,13 @@ async def _require_allowed(visit: PageRequest, act: Action | None) -> Action:
 
 
 def _get_path_params(act: Action, query: FormData) -> dict[str, str]:
-    """What the address says beside the values of fields."""
+    """Return the path parameters of an action from the query."""
     parts = (act.path + (act.prefill_path or "") + (act.redirect_path or "")).split("{")[1:]
     return query.pick(*(part.partition("}")[0] for part in parts))
 
 
 def _get_string_values(answer: Any) -> dict[str, str]:
-    """What an answer says in plain text, such as the identifier of what was made."""
+    """Return the string fields of a response, such as the id of a created resource."""
     if not isinstance(answer, dict):
         return {}
     return {name: value for name, value in answer.items() if isinstance(value, str)}
@@ -225,7 +228,7 @@ def _get_initial_value(field: Field, values: Mapping[str, Any], query: FormData)
 
 
 def _get_submitted_value(field: Field, form: FormData) -> Any:
-    """What is shown again in a form that was refused: everything but secrets."""
+    """Return the value to redisplay in a rejected form; None for secrets and pictures."""
     if field.kind in ("secret", "pin", "picture"):
         return None
     if field.kind == "many":
@@ -240,7 +243,7 @@ def _build_body(act: Action, form: FormData) -> dict[str, Any]:
         if value is None and field.resets:
             value = ""
         if value is not None:
-            # `details.note` is `note` inside of `details`.
+            # `details.note` is the field `note` of the object `details`.
             outer, _, inner = field.name.partition(".")
             body[outer] = {**body.get(outer, {}), inner: value} if inner else value
     if act.moves_money:
@@ -249,7 +252,10 @@ def _build_body(act: Action, form: FormData) -> dict[str, Any]:
 
 
 def _parse_field(field: Field, form: FormData) -> Any:
-    """As JSON has it. What is no number stays text, and is refused by the operation's own rule."""
+    """Return a field's value for the JSON body.
+
+    Text that is not a number stays text, so that the operation's own validation rejects it.
+    """
     text = form.get(field.name)
     match field.kind:
         case "many" | "lines":

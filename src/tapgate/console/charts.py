@@ -1,4 +1,4 @@
-"""Charts as shapes of given size: where each bar and each label stands. The template draws them."""
+"""Layout of bar charts: positions of bars, labels and grid lines. The template draws them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,12 +13,12 @@ _RIGHT_MARGIN: Final = 22
 _TOP_MARGIN: Final = 10
 _BOTTOM_MARGIN: Final = 24
 _MAX_LABELS: Final = 8
-_BAR_GAP: Final = Decimal("0.22")  # of a bar's place
+_BAR_GAP: Final = Decimal("0.22")  # as a share of a bar's slot
 _ROUND_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
 
 
 class BarSegment(NamedTuple):
-    """A piece of a bar; `kind` says what it stands for, and how it is filled."""
+    """Segment of a stacked bar. `kind` is the series, which determines the fill."""
 
     kind: str
     y: Decimal
@@ -36,7 +36,7 @@ class Bar(NamedTuple):
 
 
 class GridLine(NamedTuple):
-    """Across the chart, at a round value."""
+    """Horizontal grid line at a round value."""
 
     y: Decimal
     value: str
@@ -56,7 +56,7 @@ class Chart(NamedTuple):
 def build_bar_chart(
     buckets: Sequence[Mapping[str, Any]], kinds: Sequence[str], *, period: str, zone: ZoneInfo
 ) -> Chart:
-    """One bar for each bucket, its parts on top of each other in the order of `kinds`."""
+    """Build a chart with one bar per bucket, its segments stacked in the order of `kinds`."""
     values = [[Decimal(str(bucket[kind])) for kind in kinds] for bucket in buckets]
     top = _round_up(max((sum(row, Decimal(0)) for row in values), default=Decimal(0)))
     place = Decimal(WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN) / max(len(buckets), 1)
@@ -98,7 +98,7 @@ def _to_y(value: Decimal, top: Decimal) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Decimal:
-    """The next round value, at which the chart ends; half of it is a whole number too."""
+    """Return the top of the value axis: the next round value whose half is a whole number."""
     if value <= 1:
         return Decimal(2)
     power = Decimal(10) ** value.adjusted()
@@ -106,7 +106,7 @@ def _round_up(value: Decimal) -> Decimal:
 
 
 def _format_short(value: Decimal) -> str:
-    """`1.2M`, `340k`, `12`."""
+    """Format a value compactly: `1.2M`, `340k`, `12`."""
     for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if value >= size:
             return f"{(value / size).normalize():f}{letter}"

@@ -1,4 +1,4 @@
-"""The console, put together: every page and every act."""
+"""Assembly of the console from all its pages and actions."""
 
 from itertools import chain
 from typing import Final

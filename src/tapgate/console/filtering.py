@@ -1,4 +1,4 @@
-"""A list by what somebody has typed: a filter that is no such thing is left out, and said."""
+"""Filtered lists. Invalid filters are dropped and reported on the page."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,14 +9,17 @@ from tapgate.errors import ApiError, Code
 
 class FilteredList(NamedTuple):
     page: Any
-    #: Sentences about the filters that were left out.
+    #: Error messages for the filters that were dropped.
     problems: list[str]
 
 
 async def get_filtered_list(
     visit: PageRequest, path: str, labels: Mapping[str, str]
 ) -> FilteredList:
-    """`labels`: the filters of the list, as the interface and as the page names them."""
+    """Load a list, dropping the filters that the API rejects.
+
+    `labels` maps the API's filter names to the labels on the page.
+    """
     asked = visit.query.pick(*labels, "cursor")
     wrong: list[str] = []
     while True:
@@ -33,7 +36,7 @@ async def get_filtered_list(
 
 def _get_invalid_filters(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
     if error.code is Code.OTP_REQUIRED and "card_serial" in asked:
-        # Whose card it is, is not told either.
+        # The message must not reveal whose card it is.
         return {"card_serial": "is a restricted subscriber's: ask for a code on their page first"}
     if error.code is not Code.VALIDATION_FAILED:
         return {}

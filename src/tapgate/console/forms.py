@@ -1,4 +1,4 @@
-"""What a browser sends: the query of a page, and the fields of a form."""
+"""Parsing of browser input: queries, form fields and cookies."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,7 @@ FORM_CONTENT_TYPE: Final = "application/x-www-form-urlencoded"
 
 
 class FormData:
-    """By name, as text. What was left empty is as what was not sent."""
+    """Form or query fields by name. Blank values are treated as absent."""
 
     def __init__(self, encoded: bytes) -> None:
         self._values: dict[str, list[str]] = {}
@@ -25,19 +25,19 @@ class FormData:
                 self._values.setdefault(name, []).append(value.strip())
 
     def get(self, name: str) -> str | None:
-        """The first of its values."""
+        """Return the first value of a field, without surrounding whitespace."""
         values = self._values.get(name)
         return values[0] if values else None
 
     def get_raw(self, name: str) -> str | None:
-        """With the blanks around it, which may be a part of a password."""
+        """Return a value with surrounding whitespace, which may be part of a password."""
         return self._raw_values.get(name)
 
     def get_all(self, name: str) -> list[str]:
         return self._values.get(name, [])
 
     def pick(self, *names: str) -> dict[str, str]:
-        """Those that were sent, as the query of a list takes them."""
+        """Return the present fields among `names`, for use as the query of a list."""
         return {name: self._values[name][0] for name in names if name in self._values}
 
     def __contains__(self, name: str) -> bool:

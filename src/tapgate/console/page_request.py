@@ -1,4 +1,4 @@
-"""One request of a person's browser, and what a page may do with it."""
+"""Page request: one browser request to the console, with access to the API."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 
-#: A page runs this site's scripts, shows this site's pictures and talks to this site: nothing
-#: inline, nothing from elsewhere, no page around it.
+#: Only this site's scripts, styles, images and connections: nothing inline, no other origin, no
+#: framing. Images may also be `data:` and `blob:` URLs.
 _CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -36,7 +36,7 @@ SIGN_IN_PATH: Final = "/console/sign-in"
 
 
 class PageRequest:
-    """Whoever is signed in asks the interface's operations through it, and only those."""
+    """Browser request to a page. Pages read and change data only through the API's operations."""
 
     def __init__(self, inside: InternalApi, call: RequestContext, templates: Environment) -> None:
         self.context = call
@@ -51,21 +51,21 @@ class PageRequest:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a page that is there already asks for a part of itself."""
+        """Whether a loaded page requests a fragment of itself."""
         return self.context.get_header(b"hx-request") == "true"
 
     async def read_form(self) -> None:
-        """What was sent; a file comes as the body itself."""
+        """Parse the body into `form`. An uploaded file is the body itself and is not parsed."""
         kind = (self.context.get_header(b"content-type") or "").partition(";")[0].strip().lower()
         sent = self.context.body if kind == FORM_CONTENT_TYPE else b""
         if len(sent) > _LARGE_FORM_BYTES:
-            # With a photo in it that takes long, and payments would wait.
+            # Parsing a form with a photo would block the event loop, and payments with it.
             self.form = await asyncio.to_thread(FormData, sent)
         else:
             self.form = FormData(sent)
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Any:
-        """What the interface answers, as an API client would read it."""
+        """Send a GET request to the API; return the response body as an API client would see it."""
         return await self._request("GET", path, urlencode(query or {}).encode())
 
     async def send(self, method: str, path: str, body: Any = None) -> Any:
@@ -73,7 +73,7 @@ class PageRequest:
         return await self._request(method, path, body=encoded)
 
     async def forward_body(self, method: str, path: str) -> Any:
-        """The request's own body, as it came."""
+        """Send the body of this request to the API unchanged."""
         return await self._request(method, path, body=self.context.body)
 
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
@@ -97,17 +97,23 @@ class PageRequest:
         return msgspec.to_builtins(answer)
 
     def can_access(self, endpoint: str, field: str | None = None) -> bool:
-        """Whether this admin may: `POST /api/v1/agents/{id}/fund`."""
+        """Return whether the admin may call an endpoint, or send one of its restricted fields.
+
+        An endpoint is named by method and path, such as `POST /api/v1/agents/{id}/fund`.
+        """
         return self._internal_api.can_call(self.principal, endpoint, field)
 
     async def require_access(
         self, endpoint: str, field: str | None = None, sentence: str = "Your role may not do this"
     ) -> None:
-        """Refuses who may not; the audit log knows it, as if the endpoint had been called."""
+        """Require access to an endpoint.
+
+        A denial is recorded in the audit log, as if the endpoint had been called.
+        """
         await self._internal_api.require_access(self.context, endpoint, field, sentence)
 
     async def get_file(self, path: str) -> Reply[bytes]:
-        """A picture or a document, as the interface gives it."""
+        """Return a file from the API, with the console's security headers."""
         reply = await self.get(path)
         assert isinstance(reply, Reply), "only asked of endpoints that give files"
         reply.headers = {**reply.headers, **SECURITY_HEADERS}
@@ -116,7 +122,7 @@ class PageRequest:
     async def get_if_allowed(
         self, endpoint: str, path: str, query: Mapping[str, str | int] | None = None
     ) -> Any:
-        """None where the role may not: a page then is without that part."""
+        """Return the response, or None if the role has no access; the page omits that part."""
         return await self.get(path, query) if self.can_access(endpoint) else None
 
     def render(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
@@ -148,14 +154,17 @@ class PageRequest:
 
     @property
     def _has_simulators(self) -> bool:
-        """They act for any customer and any terminal, so they are for system administrators."""
+        """Whether to link to the simulators.
+
+        They can act as any customer and any terminal, so only system administrators may use them.
+        """
         caller, settings = self.context.caller, self.context.services.settings
         return settings.has_simulators and caller is not None and caller.role == "system_admin"
 
     def redirect(
         self, path: str, said: str | None = None, cookie: str | None = None
     ) -> Reply[bytes]:
-        """To another page of this site, with a sentence for the person to read there."""
+        """Redirect to another page of this site, with an optional flash message."""
         headers = dict(SECURITY_HEADERS)
         if self.is_partial:
             headers["HX-Redirect"] = path
@@ -173,18 +182,20 @@ class PageRequest:
         )
 
     def build_next_page_path(self, cursor: str) -> str:
-        """The address of a list's next page, with the filters of this one."""
+        """Return the path of a list's next page, with the current filters."""
         query = [pair for pair in parse_qsl(self.context.query.decode()) if pair[0] != "cursor"]
         return f"{self.context.path}?{urlencode([*query, ('cursor', cursor)])}"
 
     @property
     def previous_path(self) -> str:
-        """The page that a part was asked from."""
+        """Path of the page that requested the fragment."""
         return get_local_path(self.context.get_header(b"hx-current-url") or "")
 
     def redirect_to_sign_in(self) -> Reply[bytes]:
-        """To where one signs in, and from there back to this page. What stood in a form that could
-        not be sent is gone, so it is said that the session has ended."""
+        """Redirect to the sign-in page, and from there back to this page.
+
+        A fragment request may lose form input, so the sign-in page says that the session has ended.
+        """
         called = {}
         if self.is_partial:
             called = {"to": self.previous_path, "ended": "yes"}
@@ -196,12 +207,12 @@ class PageRequest:
         return self.redirect(address, cookie=session.clear_session(self.context))
 
     def render_json(self, value: Any) -> Reply[bytes]:
-        """For a script of one of the pages."""
+        """Return JSON for a script of a page."""
         return Reply(msgspec.json.encode(value), headers=SECURITY_HEADERS)
 
 
 def get_local_path(address: str) -> str:
-    """The path and the query of an address; where they may lead to another site, the first page."""
+    """Return the path and query of a URL, or the home page if they could lead to another site."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -212,7 +223,10 @@ def get_local_path(address: str) -> str:
 
 
 def build_path(template: str, names: Mapping[str, str]) -> str:
-    """`/api/v1/agents/{id}` with the names put in, so that none of them leaves its place."""
+    """Fill in a path template such as `/api/v1/agents/{id}`.
+
+    Values are percent-encoded, so they cannot change the structure of the path.
+    """
     path = template
     for name, value in names.items():
         path = path.replace(f"{{{name}}}", quote(value, safe=""))

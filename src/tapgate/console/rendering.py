@@ -1,5 +1,7 @@
-"""From templates to pages. What people wrote is always escaped; nothing is inline that a browser
-would run."""
+"""Template environment and filters of the console.
+
+User input is always escaped. Templates contain no inline scripts.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,7 +13,7 @@ from markupsafe import Markup, escape
 
 from tapgate import ids
 
-#: How an identifier begins -> where its page is, and what that page reads.
+#: id prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
     ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
     ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
@@ -28,7 +30,7 @@ _SPELLINGS: Final = {
 
 @cache
 def build_environment(*packages: str) -> Environment:
-    """The templates of these packages; a name is looked for in the first one first."""
+    """Return the environment for the packages' templates; earlier packages take precedence."""
     found = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
@@ -47,7 +49,7 @@ def build_environment(*packages: str) -> Environment:
 
 
 def format_amount(amount: str | None, currency: str = "") -> str:
-    """`12345.60` -> `12,345.60 SLE`, with a minus that is as wide as a digit."""
+    """Format an amount: `12345.60` -> `12,345.60 SLE`. The minus sign is as wide as a digit."""
     if amount is None:
         return "–"
     sign = "−" if amount.startswith("-") else ""
@@ -61,7 +63,7 @@ def format_number(value: int | float | None) -> str:
 
 
 def format_time(moment: str | None) -> Markup | str:
-    """In UTC for whoever has no script; a script shows it in the viewer's own zone."""
+    """Render a time in UTC; a script converts it to the viewer's time zone."""
     if not moment:
         return "–"
     try:
@@ -72,7 +74,7 @@ def format_time(moment: str | None) -> Markup | str:
 
 
 def format_age(moment: str, now: datetime) -> str:
-    """How long something waits: `3 days`, in the largest unit of which there is one."""
+    """Format the time since `moment` in the largest whole unit, such as `3 days`."""
     seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:
@@ -82,7 +84,7 @@ def format_age(moment: str, now: datetime) -> str:
 
 
 def humanize(name: str | None) -> str:
-    """`under_review`, `NATIONAL_ID` and `pos_payment` as people write them."""
+    """Return a label for a name such as `under_review`, `NATIONAL_ID` or `pos_payment`."""
     if not name:
         return "–"
     text = name.replace("_", " ").replace(".", ": ")
@@ -95,6 +97,6 @@ def humanize(name: str | None) -> str:
 
 
 def get_page_path(public_id: str | None, may: Callable[[str], bool]) -> str | None:
-    """Where what an identifier names is shown, if it has a page that the viewer may open."""
+    """Return the path of the page for an id; None if there is none or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
     return page[0] + str(escape(public_id)) if page is not None and may(page[1]) else None

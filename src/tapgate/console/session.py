@@ -1,5 +1,4 @@
-"""Who is signed in, by a cookie that only this site's own pages send and no script can read; and
-that a form came from one of those pages."""
+"""Console sessions in a SameSite, HttpOnly cookie, with CSRF protection and flash messages."""
 
 import base64
 import hmac
@@ -17,7 +16,8 @@ CSRF_HEADER: Final = b"x-csrf-token"
 CSRF_FIELD: Final = "csrf"
 
 _FLASH_SECONDS: Final = 30
-#: Elsewhere and in production, where the browser itself makes sure that nobody else has set it.
+#: Cookie names outside production and in production. With the `__Host-` prefix, the browser
+#: guarantees that this host itself has set the cookie.
 _SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
 _FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
 _MAX_FLASH_LENGTH: Final = 500
@@ -40,7 +40,7 @@ async def authenticate(call: RequestContext, charge: Charge) -> Principal | None
 
 
 def set_session(call: RequestContext, token: str) -> str:
-    """The `Set-Cookie` of a session. It ends with its token."""
+    """Return the `Set-Cookie` value of a session. It expires with its token."""
     return _build_cookie(
         call,
         _get_cookie_name(call, _SESSION_COOKIES),
@@ -54,7 +54,7 @@ def clear_session(call: RequestContext) -> str:
 
 
 def set_flash(call: RequestContext, sentence: str) -> str:
-    """The `Set-Cookie` of a sentence for the next page."""
+    """Return the `Set-Cookie` value of a flash message for the next page."""
     text = base64.urlsafe_b64encode(sentence[:_MAX_FLASH_LENGTH].encode()).decode()
     return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), text, _FLASH_SECONDS)
 
@@ -79,16 +79,16 @@ def _build_cookie(call: RequestContext, name: str, value: str, seconds: int) -> 
 
 
 def get_csrf_token(call: RequestContext, principal: Principal) -> str:
-    """The same on all pages of a session, and of no use to any other."""
+    """Return the CSRF token of a session; it is the same on all pages of that session."""
     session = str(principal.session_id).encode()
     return call.services.vault.keyed_hash("console_csrf", session).hex()
 
 
 def require_same_origin(call: RequestContext) -> None:
-    """Refuses what another site made the browser send.
+    """Reject requests that another site made the browser send.
 
-    A browser that says from where a request comes knows it better than this server, which may see
-    another host behind a proxy. An old one only says the origin.
+    `Sec-Fetch-Site` is more reliable than comparing hosts, because a proxy may change the `Host`
+    header. Older browsers send only `Origin`.
     """
     site, origin = call.get_header(b"sec-fetch-site"), call.get_header(b"origin")
     if site:

@@ -1,4 +1,4 @@
-"""A site of pages: who may come in, which page it is, and what is shown when something is wrong."""
+"""Site of server-rendered pages: authentication, routing and error pages."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 
-_MAX_BODY_BYTES: Final = 9 * MEBIBYTE  # a file of cards or a picture, and the form around it
+_MAX_BODY_BYTES: Final = 9 * MEBIBYTE  # a card file, or a picture with its form
 _MAX_ANONYMOUS_BODY_BYTES: Final = 16 * 1024
 
 _log = structlog.get_logger()
@@ -35,7 +35,10 @@ class _PageRoute(NamedTuple):
 
 
 class Pages:
-    """The pages of one noun. A handler takes the visit, then the parts of its path in order."""
+    """Routes of one resource's pages.
+
+    A handler takes the page request, then the parameters of its path in order.
+    """
 
     def __init__(self) -> None:
         self._routes: list[_PageRoute] = []
@@ -47,7 +50,10 @@ class Pages:
         return self._add_route("GET", path, public=public)
 
     def post(self, path: str, *, public: bool = False) -> Callable[[HandlerT], HandlerT]:
-        """Only for what comes from a page of this site and this session."""
+        """Add a POST route, which accepts only forms from pages of this site.
+
+        Unless the route is public, the form must also carry the session's CSRF token.
+        """
         return self._add_route("POST", path, public=public)
 
     def _add_route(self, method: str, path: str, *, public: bool) -> Callable[[HandlerT], HandlerT]:
@@ -59,7 +65,7 @@ class Pages:
 
 
 class PageSite:
-    """Is a `tapgate.edge.site.Site`."""
+    """Site of pages and assets; implements `tapgate.edge.site.Site`."""
 
     def __init__(
         self,
@@ -110,14 +116,14 @@ class PageSite:
     def render_error(
         self, inside: InternalApi, call: RequestContext, error: ApiError
     ) -> Reply[bytes]:
-        """Before anything of the request was looked at."""
+        """Render an error that occurred before the request was routed."""
         visit = PageRequest(inside, _clear_query(call), self._templates)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and call.caller is None
             and call.path != SIGN_IN_PATH
         ):
-            # No stranger has a form that large: it was begun in a session that has ended.
+            # Only signed-in pages have forms this large, so the session must have ended.
             return visit.redirect_to_sign_in()
         return _render_error(visit, error)
 

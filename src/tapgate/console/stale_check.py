@@ -1,5 +1,8 @@
-"""Forms that show what is there send it again with what was typed; so whatever somebody else has
-changed meanwhile would be undone, unless it is known what was seen."""
+"""Optimistic concurrency check for prefilled forms.
+
+A prefilled form submits all its values, so it would silently revert changes made by others since
+it was rendered. A fingerprint of the rendered values detects that.
+"""
 
 from hashlib import sha256
 from typing import Any
@@ -10,7 +13,7 @@ from tapgate.errors import ApiError, Code
 
 
 def fingerprint(values: Any) -> str:
-    """What was seen, in a few characters that go with the form."""
+    """Return a short hash of the rendered values, sent along with the form."""
     return sha256(msgspec.json.encode(values)).hexdigest()[:32]
 
 

@@ -1,1 +1,1 @@
-"""What people are told, written together with what it tells."""
+"""Messages and receipts to phones, and webhook events: durable queues and their workers."""

@@ -1,4 +1,7 @@
-"""Event catalog, and publishing: an event is written with the change, and delivered later."""
+"""Webhook event catalog and publishing.
+
+An event is written in the database transaction of its change and delivered later.
+"""
 
 from typing import Any, Final
 
@@ -8,14 +11,14 @@ from tapgate.edge.services import Services
 
 
 class EventType(msgspec.Struct, frozen=True):
-    """An event type that webhook endpoints can subscribe to."""
+    """Event type that webhook endpoints can subscribe to."""
 
     name: str
     description: str
 
     @property
     def resource_type(self) -> str:
-        """The kind of record in the event's `data`: `transaction`, `card`, ..."""
+        """Type of the record in the event's `data`: `transaction`, `card`, ..."""
         return get_resource_type(self.name)
 
 
@@ -62,7 +65,10 @@ def get_resource_type(event_type: str) -> str:
 
 
 async def publish(tx: Any, services: Services, event_type: str, record: msgspec.Struct) -> None:
-    """Write an event in the database transaction of its change, with the record as it is now."""
+    """Write an event, with the current record, in the database transaction of its change.
+
+    Nothing is written if no endpoint subscribes to the event type.
+    """
     assert event_type in WEBHOOK_EVENT_TYPES
     data = msgspec.to_builtins(record)
     await tx.execute(_PUBLISH_SQL, services.new_id(), event_type, data, services.clock())

@@ -1,4 +1,4 @@
-"""What became of messages after they were handed to the messenger, as it reports."""
+"""Delivery statuses of messages, as reported by the messenger."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -14,11 +14,11 @@ from tapgate.store.database import Database
 
 endpoints = Endpoints("Messages")
 
-#: Each wins over those before it: reports are repeated and arrive in any order.
+#: A status replaces only earlier ones, because reports are repeated and arrive in any order.
 STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 MAX_REPORTS: Final = 100
 
-#: Of a row `m` of `messages`.
+#: Public status of a row `m` of `messages`.
 _STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
                          WHEN m.status = 'expired' THEN 'failed' ELSE 'queued' END"""
 _ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
@@ -43,11 +43,11 @@ class ReportStatusesResponse(msgspec.Struct, kw_only=True):
 async def report_message_statuses(
     call: RequestContext, body: StatusReports
 ) -> ReportStatusesResponse:
-    """Report what became of messages to people.
+    """Report the delivery statuses of messages.
 
-    For the messenger, about the messages that the gateway gave it. A status only moves forward:
-    `sent`, `failed`, `delivered`, `read`. Unknown messages are skipped; `updated` counts the
-    changes.
+    The messenger reports on the messages that it received from the gateway. A status only moves
+    forward: `sent`, `failed`, `delivered`, `read`. Unknown messages are skipped. `updated` is the
+    number of messages whose status changed.
     """
     async with call.services.database.transaction() as tx:
         changed = await _store_reports(tx, call, body.data)
@@ -59,13 +59,13 @@ async def report_message_statuses(
 async def _store_reports(
     tx: asyncpg.Connection, call: RequestContext, reports: list[StatusReport]
 ) -> list[str]:
-    """Return the new status of every message that changed."""
+    """Store the most advanced report per message; return the new status of each changed message."""
     furthest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
         number = ids.decode(ids.MESSAGE, report.message_id)
         assert number is not None, "checked by its rule"
         furthest[number] = report
-    # In one order for all callers, so that two reports never deadlock.
+    # Lock in id order, so that concurrent reports cannot deadlock.
     await tx.execute(
         "SELECT FROM messages WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE", list(furthest)
     )
@@ -94,7 +94,7 @@ async def list_page(
     before: int,
     limit: int,
 ) -> list[asyncpg.Record]:
-    """Messages to a phone number, newest first, without what they say."""
+    """Return messages to a phone number, newest first, without their parameters."""
     rows: list[asyncpg.Record] = await database.fetch(
         f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
                    {_ERROR_CODE_SQL} AS error_code,

@@ -1,8 +1,9 @@
-"""Messages to people's phones, on their way to the messenger.
+"""Outbox of messages to phones, sent through the messenger.
 
-A message is a row written together with what it tells; the courier hands it over afterwards, at
-least once, under an id that stays the same so that the messenger can drop a twin. Parameters may
-be one-time codes: they are sealed while they wait, removed when they do not, and never logged.
+A message is a row written in the database transaction of the change it reports. The sender posts
+it at least once, with its id as the idempotency key, so the messenger can drop duplicates.
+Parameters may contain one-time codes. They are sealed while the message is pending, removed when
+it is delivered or expires, and never logged.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault, VaultError
 
-#: What the gateway calls itself when it signs to other services.
+#: Name under which the gateway signs requests to other services.
 SERVICE_NAME = "gateway"
 POLL_INTERVAL_SECONDS = 0.5
 
@@ -37,7 +38,7 @@ _log = structlog.get_logger()
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be told to whom."""
+    """Message to enqueue: recipient, template and parameters."""
 
     to: str
     template: str
@@ -46,12 +47,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
     def __repr__(self) -> str:
-        """Short, because a parameter may be secret."""
+        """Return a representation without parameters, which may be secret."""
         return f"Message(template={self.template!r})"
 
 
 class PendingMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that is not delivered yet, opened."""
+    """Undelivered message with its parameters decrypted."""
 
     message_id: str
     template: str
@@ -61,7 +62,7 @@ class PendingMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that this process alone may send for a while."""
+    """Message leased to this process."""
 
     id: int
     recipient: str
@@ -81,7 +82,7 @@ async def enqueue_message(
     language: str = "en",
     expires_at: datetime,
 ) -> None:
-    """Sends the message if and when `tx` commits; nobody waits for the messenger."""
+    """Enqueue a message that is sent after `tx` commits, without waiting for the messenger."""
     message = Message(
         to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
     )
@@ -91,7 +92,7 @@ async def enqueue_message(
 async def enqueue_messages(
     tx: asyncpg.Connection, services: Services, messages: Sequence[Message]
 ) -> None:
-    """The same for many at once, in one statement."""
+    """Enqueue several messages in one statement."""
     if not messages:
         return
     numbered = [(services.new_id(), message) for message in messages]
@@ -112,7 +113,10 @@ async def enqueue_messages(
 
 
 async def list_pending(database: Database, vault: Vault, to: str) -> list[PendingMessage]:
-    """What waits for a phone, newest first: how a developer without a messenger reads a code."""
+    """Return the pending messages of a phone number, newest first.
+
+    Developers use it to read one-time codes without running a messenger.
+    """
     rows = await database.fetch(
         """SELECT id, template, language, parameters, created_at FROM messages
            WHERE recipient = $1 AND status = 'pending' ORDER BY id DESC""",
@@ -131,7 +135,10 @@ async def list_pending(database: Database, vault: Vault, to: str) -> list[Pendin
 
 
 class MessageSender:
-    """Delivers in the background. Any number may run: a message is claimed by one at a time."""
+    """Background worker that delivers messages.
+
+    Any number of instances may run: a message is leased to one at a time.
+    """
 
     def __init__(self, services: Services) -> None:
         self._database = services.database
@@ -141,7 +148,7 @@ class MessageSender:
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
 
     async def run(self) -> NoReturn:
-        """Delivers until it is cancelled, whoever goes away and comes back meanwhile."""
+        """Deliver until cancelled, through outages of the database or the messenger."""
         if self._secret is None:
             _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
         async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:
@@ -150,13 +157,13 @@ class MessageSender:
             )
 
     async def send_due(self, client: httpx2.AsyncClient) -> None:
-        """Tries every message that is due, and gives up those whose time is over."""
+        """Attempt every due message, and expire messages past their deadline."""
         await self._expire()
         while self._secret is not None:
             claimed = await self._claim()
             delivered = await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
             if len(claimed) < _BATCH_SIZE or not any(delivered):
-                return  # while the messenger is away, the rest need not be tried one by one
+                return  # a batch without any success: the messenger is down, so skip the rest
 
     async def _expire(self) -> None:
         await self._database.execute(
@@ -187,7 +194,8 @@ class MessageSender:
             attempts=claim.attempts,
             problem=problem,
         )
-        # Whoever took the claim over meanwhile has counted another attempt.
+        # If the lease expired and another process claimed the message, `attempts` no longer
+        # matches and its schedule is left alone.
         await self._database.execute(
             """UPDATE messages SET next_attempt_at = $3
                WHERE id = $1 AND attempts = $2 AND status = 'pending'""",
@@ -198,7 +206,7 @@ class MessageSender:
         return False
 
     async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
-        """What went wrong, or None."""
+        """Post the message; return the kind of error, or None on success."""
         try:
             body = self._encode_body(claim)
             async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
@@ -233,13 +241,13 @@ class MessageSender:
 
 
 def _get_backoff(attempts: int) -> timedelta:
-    """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
+    """Return an exponential backoff with jitter: about 1, 2, 4, ... seconds, up to a minute."""
     seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
     return work_queue.add_jitter(seconds, give_or_take=0.25)
 
 
 def _build_seal_context(message_id: int) -> bytes:
-    """What the parameters are sealed for: nobody's message opens as another's."""
+    """Return the vault context that binds sealed parameters to their message."""
     return b"message %d" % message_id
 
 

@@ -1,7 +1,8 @@
-"""Receipts to people's phones: the ledger's notices become messages.
+"""Worker that turns the ledger's notices into receipt messages.
 
-A notice goes in the database transaction that writes its message, so each is told exactly once,
-whoever is killed meanwhile. Any number of processes may do it: what one has taken, the others skip.
+A notice is deleted in the database transaction that writes its message, so each is enqueued
+exactly once, even if the process is killed. Any number of processes may run the worker, because
+locked notices are skipped.
 """
 
 from collections.abc import Mapping, Set
@@ -18,18 +19,20 @@ from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
 
 POLL_INTERVAL_SECONDS: Final = 0.5
 BATCH_SIZE: Final = 200
-#: After the money moved. Who has no connection for longer finds it in the history.
+#: Counted from the completion of the transaction. Subscribers who are offline for longer find the
+#: transaction in their history.
 MESSAGE_LIFETIME: Final = timedelta(hours=24)
 
-#: What is told under each value of the setting. A kind is also its template's name.
+#: Receipt kinds sent under each value of the setting. A kind is also the name of its template.
 KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
     NO_RECEIPTS: frozenset(),
     RECEIVED_RECEIPTS: frozenset({MONEY_RECEIVED}),
     ALL_RECEIPTS: frozenset({MONEY_RECEIVED, PAYMENT_MADE}),
 }
 
-#: The other side as statements name it. What arrived may be less than the amount: a fee that the
-#: receiver pays. What was paid is what was asked for, like on the receipt.
+#: The counterparty is named as on statements. The amount received may be less than the transaction
+#: amount, because the receiver may pay a fee. The amount paid is the transaction amount, as in the
+#: response to the payment.
 _DEQUEUE_SQL: Final = f"""
     WITH due AS MATERIALIZED (
         SELECT transaction_id, kind FROM notices
@@ -69,7 +72,7 @@ class ReceiptWorker:
             pass
 
     async def _enqueue_batch(self) -> bool:
-        """Whether there may be more."""
+        """Enqueue one batch; return whether there may be more."""
         async with self._services.database.transaction() as tx:
             rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
             hidden = await find_hidden_accounts(
@@ -82,7 +85,10 @@ class ReceiptWorker:
 
 
 def _build_message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
-    """`hidden` are accounts of restricted subscribers: the other side knows them by id only."""
+    """Build the message of a notice.
+
+    `hidden` contains accounts of restricted subscribers, whose counterparties see only their id.
+    """
     counterparty = " ".join(row["counterparty"].split())  # templates take no line breaks
     if row["other_account"] in hidden:
         counterparty = ids.encode(ids.SUBSCRIBER, row["other_owner"])

@@ -11,13 +11,13 @@ from tapgate.store.database import Database
 RETENTION_PERIOD: Final = timedelta(days=30)
 BATCH_SIZE: Final = 1_000
 _INTERVAL_SECONDS: Final = 600.0
-#: One process at a time: an event goes with the last of its deliveries, which two that each remove
-#: another one would both not see.
+#: One process at a time: an event is removed with its last delivery. Two concurrent transactions
+#: that each remove one delivery would not see each other, and would leave the event behind.
 _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
 class RetentionWorker:
-    """Removes a bounded number of rows at a time, so that no lock is held for long."""
+    """Background worker that removes expired rows in bounded batches, so locks are short."""
 
     def __init__(self, services: Services) -> None:
         self._database: Database = services.database
@@ -35,7 +35,7 @@ class RetentionWorker:
         await _remove_expired_secrets(self._database, now)
 
     async def _remove_batch(self, before: datetime) -> bool:
-        """Whether there may be more."""
+        """Remove one batch; return whether there may be more."""
         async with self._database.transaction() as tx:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return False
@@ -52,8 +52,8 @@ _ENDED_DELIVERIES_SQL: Final = """
     SELECT id FROM deliveries WHERE status <> 'pending' AND ended_at < $1
     ORDER BY ended_at LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 
-#: Due all this time and not attempted: the queue of an endpoint that is paused, disabled or slower
-#: than its events.
+#: Due for the whole retention period and not attempted: the backlog of an endpoint that is paused,
+#: disabled or too slow for its events.
 _UNSENT_DELIVERIES_SQL: Final = """
     SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
         SELECT id FROM deliveries
@@ -63,7 +63,7 @@ _UNSENT_DELIVERIES_SQL: Final = """
 
 
 async def _remove_deliveries(tx: Any, selected: str, before: datetime) -> int:
-    """Remove deliveries, and the events that no delivery is left of."""
+    """Remove deliveries, and the events that have no deliveries left."""
     rows = await tx.fetch(
         f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({selected.format(limit=BATCH_SIZE)}))
             RETURNING event_id""",
@@ -78,7 +78,7 @@ async def _remove_deliveries(tx: Any, selected: str, before: datetime) -> int:
 
 
 async def _remove_expired_secrets(database: Database, now: datetime) -> None:
-    """Remove secrets that no longer sign."""
+    """Remove previous secrets whose grace period has ended."""
     await database.execute(
         """UPDATE webhook_endpoints
            SET previous_secret = NULL, previous_secret_expires_at = NULL
@@ -100,7 +100,7 @@ async def _remove_endpoints(tx: Any, before: datetime) -> int:
 
 
 async def _remove_messages(tx: Any, before: datetime) -> int:
-    """A message ends when its time is over, if not earlier."""
+    """Remove finished messages by `expires_at`, the latest time at which they can finish."""
     rows = await tx.fetch(
         f"""DELETE FROM messages WHERE id = ANY (ARRAY(
                 SELECT id FROM messages WHERE status <> 'pending' AND expires_at < $1

@@ -1,8 +1,8 @@
-"""What waits in a table to be sent by one process at a time, and is tried again until it got there.
+"""Durable work queue in a table, with leases and retries.
 
-The table has `id, status ('pending', ...), attempts, next_attempt_at`. A claim puts a row off for
-everybody else; it is short, and the sending happens outside of it. Whoever is killed meanwhile
-loses nothing: the row is due again when the claim is over.
+The table has `id, status ('pending', ...), attempts, next_attempt_at`. A claim leases due rows by
+moving their `next_attempt_at` to the end of the lease. The claim is one short statement, and the
+work happens outside of it. If the process is killed, the row is due again when the lease expires.
 """
 
 import random
@@ -13,7 +13,8 @@ import asyncpg
 
 from tapgate.store.database import Database
 
-#: Longer than any try takes: whoever has not reported by then was killed, and another takes over.
+#: Longer than any attempt takes. A process that has not reported by then is presumed dead, and
+#: another process claims the row.
 LEASE_DURATION = timedelta(seconds=30)
 
 _random = random.SystemRandom()
@@ -29,8 +30,11 @@ async def claim(
     among: str = "true",
     values: Sequence[object] = (),
 ) -> list[asyncpg.Record]:
-    """Due rows, longest due first. `among` narrows them down; its values are `$4` and on."""
-    # Materialized: a plan that reads it twice would claim more than it answers.
+    """Lease due rows and return them; the longest due are claimed first.
+
+    `among` is an additional SQL condition; its parameters start at `$4`.
+    """
+    # MATERIALIZED: a plan that evaluates the CTE twice would claim more rows than `limit`.
     return await source.fetch(
         f"""WITH due AS MATERIALIZED (
                 SELECT id AS due_id FROM {table}
@@ -47,5 +51,5 @@ async def claim(
 
 
 def add_jitter(seconds: float, *, give_or_take: float) -> timedelta:
-    """A pause that differs by chance, so that what failed together does not return together."""
+    """Return a randomized delay, so that simultaneous failures are not retried simultaneously."""
     return timedelta(seconds=seconds * _random.uniform(1 - give_or_take, 1 + give_or_take))

@@ -1,1 +1,1 @@
-"""How the platform is doing: what it moved, what there is, whether the books hold."""
+"""Platform overview: transaction rollups, a snapshot of accounts and cards, ledger proofs."""

@@ -1,4 +1,4 @@
-"""What the overview and a proof of the books look like to clients."""
+"""Request and response records of the overview and of ledger proofs."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -19,7 +19,10 @@ class OverviewQuery(msgspec.Struct, kw_only=True):
 
 
 class TransactionTotals(msgspec.Struct, kw_only=True):
-    """`amount` and `fees` are those of what was completed; a refunded payment was completed."""
+    """Transaction counts, volume and fees.
+
+    `amount` and `fees` cover completed transactions only. A refunded payment counts as completed.
+    """
 
     count: int
     completed: int
@@ -30,7 +33,7 @@ class TransactionTotals(msgspec.Struct, kw_only=True):
 
 
 class Totals(TransactionTotals, kw_only=True):
-    #: Of what was decided: without what is under review. Null when there is nothing.
+    #: Share of completed transactions, excluding those under review. Null if there are none.
     success_rate: float | None
 
 
@@ -71,14 +74,14 @@ class AgentCounts(msgspec.Struct, kw_only=True):
 
 
 class PlatformBalances(msgspec.Struct, kw_only=True):
-    """Whose money there is, all of it at one moment."""
+    """Balances by kind of account, from one database snapshot."""
 
     wallets: str
     agent_floats: str
     agent_commissions: str
     settlements: str
     clearing: str
-    under_review: str  # kept from its payers, and part of what their accounts have
+    under_review: str  # held funds, which are included in the balances of the payers' accounts
 
 
 class PlatformSnapshot(msgspec.Struct, kw_only=True):
@@ -108,7 +111,7 @@ class ProofRecord(msgspec.Struct, kw_only=True):
 
 
 class AuditChainState(msgspec.Struct, kw_only=True):
-    """Up to which entry the audit log is sealed; null before the first."""
+    """Last sealed entry of the audit log. `sealed_until` is null before the first seal."""
 
     sealed_sequence: int
     sealed_until: str | None
@@ -116,7 +119,7 @@ class AuditChainState(msgspec.Struct, kw_only=True):
 
 
 class LatencyStats(msgspec.Struct, kw_only=True):
-    """Of this node in the last hour, the newest ones; null where there is none."""
+    """Latencies of this node's most recent samples within the last hour; null without samples."""
 
     count: int
     average_ms: float | None
@@ -220,7 +223,7 @@ def _build_latency_stats(samples: Sequence[Sample]) -> LatencyStats:
 
 
 def _get_percentile_ms(ordered: Sequence[float], percent: int) -> float | None:
-    """The smallest that so many of a hundred do not exceed."""
+    """Return the nearest-rank percentile in milliseconds."""
     if not ordered:
         return None
     return _to_milliseconds(ordered[-(-len(ordered) * percent // 100) - 1])

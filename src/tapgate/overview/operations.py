@@ -1,4 +1,4 @@
-"""Looking at the whole platform, and proving its books."""
+"""Operations of the overview and of ledger verification."""
 
 from collections.abc import Mapping
 from time import perf_counter
@@ -58,7 +58,10 @@ async def get_overview(call: RequestContext, period: str) -> Overview:
 
 
 async def verify_ledger(call: RequestContext) -> tuple[proofs.StoredProof, Proof]:
-    """Prove the books, one proof at a time over all processes: it reads everything."""
+    """Verify the ledger and record the proof.
+
+    Only one verification runs at a time across all processes, because it reads the whole ledger.
+    """
     services = call.services
     try:
         async with _verify_job.acquire_connection(services.database) as connection:

@@ -1,4 +1,4 @@
-"""The parts that a period is shown in: hours, or days of the platform's calendar."""
+"""Buckets of a period: hours, or calendar days in the platform's time zone."""
 
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
@@ -11,7 +11,7 @@ _DAYS_BY_PERIOD: Final = {"week": 7, "month": 30}
 
 
 def list_bucket_starts(period: str, now: datetime, zone: ZoneInfo) -> list[datetime]:
-    """When each part begins; the last one is that of now."""
+    """Return the start of each bucket; the last bucket contains `now`."""
     if period in _HOURS_BY_PERIOD:
         return _list_hour_starts(_HOURS_BY_PERIOD[period], now, zone)
     today = get_platform_day(now, zone)

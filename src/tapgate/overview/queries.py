@@ -1,4 +1,4 @@
-"""The SQL of the overview. None of it looks at transactions or entries, of which there are many."""
+"""SQL of the overview. It never scans transactions or entries, which are too numerous."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,14 +6,14 @@ from typing import Any, Final, NamedTuple
 
 from tapgate.store.database import Database
 
-#: Counting all accounts and cards of a large platform may take longer than a request should.
+#: On a large platform, counting all accounts and cards may exceed the usual query timeout.
 _QUERY_TIMEOUT_SECONDS: Final = 60.0
-#: More that wait to be sealed are not counted: something is wrong then in any case.
+#: Counting stops here: a larger backlog of unsealed entries indicates a fault in any case.
 _MAX_UNSEALED_COUNT: Final = 100_000
 
 
 class Rollup(NamedTuple):
-    bucket: int  # from 1 on
+    bucket: int  # 1-based
     type: str
     outcome: str
     failure_code: str | None
@@ -65,8 +65,10 @@ async def _list_rollups(tx: Any, which: str, starts: Sequence[datetime]) -> list
 async def load_snapshot(
     database: Database, now: datetime
 ) -> tuple[list[AccountTotals], dict[str, int]]:
-    """The sums of all accounts by kind and state, and the cards by the state that they are listed
-    with; of one snapshot."""
+    """Return account totals by kind and status, and card counts by public status.
+
+    Both come from one database snapshot. Expired cards count as expired unless they are lost.
+    """
     async with (
         database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
@@ -90,7 +92,7 @@ async def load_snapshot(
 
 
 async def count_unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
-    """By status and severity."""
+    """Count open and investigating alerts by (status, severity)."""
     rows = await database.fetch(
         """SELECT status, severity, count(*) FROM alerts WHERE status IN ('open', 'investigating')
            GROUP BY status, severity"""

@@ -1,7 +1,7 @@
-"""The figures of a period, exact at the moment they are asked for.
+"""Rollups of a period, exact at the time of the request.
 
-Those of times that are over hardly ever change, and in a month there are many: each process
-remembers what they add up to until some more were folded into them. The others are few.
+Compacted rollups rarely change, and a month has many of them. Each process caches their sums until
+the next compaction. Uncompacted rollups are few and are read every time.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,10 @@ _cache: WeakKeyDictionary[Database, dict[str, _CachedRollups]] = WeakKeyDictiona
 
 
 async def load_rollups(database: Database, period: str, starts: Sequence[datetime]) -> list[Rollup]:
-    """Of one snapshot. A kind may be there twice, and one of them may be below zero."""
+    """Return the rollups of a period, from one database snapshot.
+
+    The same key may occur twice, compacted and uncompacted, and one of the two may be negative.
+    """
     of_periods = _cache.setdefault(database, {})
     async with (
         database.connection() as connection,

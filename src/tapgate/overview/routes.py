@@ -1,4 +1,4 @@
-"""The endpoints about the platform as a whole."""
+"""Endpoints of the overview and of ledger verification."""
 
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.request_context import RequestContext
@@ -10,24 +10,29 @@ endpoints = Endpoints("Overview")
 
 @endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))
 async def get_overview(call: RequestContext, query: OverviewQuery) -> Overview:
-    """Tell how the platform is doing.
+    """Get the platform overview.
 
-    What moved in the last 24 hours by hour, or in the last 7 or 30 days by day of the platform's
-    time zone; the last of them is not over yet. These figures are exact at any moment.
-    `standing` is what there is, counted at `as_of`, a few seconds ago. `alerts` are the open ones,
-    and beside them how many are being investigated; null for who may not list alerts. `engine` is
-    of this node: how long the ledger's batches and the requests that move money took.
+    Transaction counts and volumes are grouped by hour for the last 24 hours, or by day in the
+    platform's time zone for the last 7 or 30 days. The last bucket is still in progress. These
+    figures are exact at the time of the request.
+
+    `standing` contains counts and balances as of `as_of`, usually a few seconds ago. `alerts`
+    counts open alerts by severity, and those under investigation. It is null if the caller may
+    not list alerts. `engine` contains this node's latencies of ledger batches and of requests that
+    move money.
     """
     return await operations.get_overview(call, query.period)
 
 
 @endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
 async def verify_ledger(call: RequestContext) -> LedgerProof:
-    """Prove the books now.
+    """Verify the ledger.
 
-    The same as `tapgate verify` does for the books, in one snapshot, and recorded like it. With
-    millions of transactions it takes many seconds; payments go on meanwhile. One at a time: while
-    one is under way, another is answered 429. Books that do not hold are answered 200 too, with
-    `holds` false and, for each claim, how many contradict it and some of them.
+    Runs the ledger checks of `tapgate verify` in one database snapshot and records the result.
+    With millions of transactions it takes many seconds. Payments continue during that time. Only
+    one verification runs at a time; concurrent requests get 429.
+
+    If a check fails, the response is still 200, with `holds` false. For each claim, it contains
+    the number of violations and some examples.
     """
     return to_ledger_proof(*await operations.verify_ledger(call))

@@ -1,4 +1,4 @@
-"""How many of everything there are, and whose money: counted now and then, and kept in between."""
+"""Cached snapshot of card, subscriber and agent counts and of balances."""
 
 import asyncio
 from collections import Counter
@@ -23,12 +23,13 @@ from tapgate.overview.queries import AccountTotals
 from tapgate.store.database import Database
 
 _CACHE_SECONDS: Final = 5.0
-#: Counting keeps a database busy for this part of the time at most: one in so many.
+#: A snapshot is cached for at least this multiple of the time it took to compute, which bounds the
+#: share of time that the database spends on counting.
 _IDLE_FACTOR: Final = 20
 
 
 class _CacheEntry:
-    """What was counted last, and until when it is good enough."""
+    """Latest snapshot and its validity period."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -45,8 +46,11 @@ _cache: WeakKeyDictionary[Database, _CacheEntry] = WeakKeyDictionary()
 
 
 async def get_snapshot(services: Services) -> PlatformSnapshot:
-    """Counts all that there is, which takes the longer the more there is: so not for everybody
-    who looks, and by one at a time."""
+    """Return the cached snapshot, or compute a new one if it has expired.
+
+    The cost grows with the number of accounts and cards, so the result is cached and only one task
+    per process computes it at a time.
+    """
     kept = _cache.setdefault(services.database, _CacheEntry())
     now = services.clock()
     if (known := kept.get_valid(now)) is not None:
@@ -109,5 +113,8 @@ def _build_snapshot(
 
 
 def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
-    """A subscriber's state is that of the wallet, an agent's that of the float."""
+    """Count accounts of one kind by status.
+
+    A subscriber has the status of the wallet account, an agent the status of the float account.
+    """
     return Counter({one.status: one.accounts for one in accounts if one.kind == kind})

@@ -1,4 +1,4 @@
-"""What the figures of a period add up to: in all, over time, by type, by what stood in the way."""
+"""Aggregation of a period's rollups: overall, per bucket, per type and per decline code."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

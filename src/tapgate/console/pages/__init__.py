@@ -1,1 +1,1 @@
-"""The pages of the console, one file for each noun: its pages, and what can be done from them."""
+"""Pages of the console: one module per resource, with its pages and actions."""

@@ -1,4 +1,4 @@
-"""Administrators: who runs the platform, in which role."""
+"""Administrator list and actions."""
 
 from typing import Final
 

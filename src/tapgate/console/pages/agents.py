@@ -1,4 +1,4 @@
-"""Agents: who works for whom, how much float there is, one agent, and what can be done."""
+"""Agent list, agent trees, agent details and actions."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ pages = Pages()
 
 _LIST_PATH = "/api/v1/agents"
 _ITEM_PATH = "/api/v1/agents/{id}"
-_TREES_PER_PAGE = 20  # on a page; each is asked for its own sub-agents
+_TREES_PER_PAGE = 20  # each tree takes another request for its sub-agents
 _MAX_SUB_AGENTS = 100
 _RECENT_LIMIT = 10
 
@@ -161,7 +161,7 @@ ACTIONS = (
 
 
 class AgentTree(NamedTuple):
-    """A super-agent with its sub-agents. `is_whole` is false when there are more of them."""
+    """Super-agent with its sub-agents. `is_complete` is False if it has more than are loaded."""
 
     agent: dict[str, Any]
     sub_agents: list[dict[str, Any]]
@@ -169,14 +169,14 @@ class AgentTree(NamedTuple):
 
     @property
     def float_balance(self) -> str:
-        """Of all who are here."""
+        """Total float of the super-agent and the loaded sub-agents."""
         everybody = (self.agent, *self.sub_agents)
         return str(sum(Decimal(one["float_balance"]) for one in everybody))
 
 
 @pages.get("/console/agents")
 async def list_agents(visit: PageRequest) -> Reply[bytes]:
-    """Who asks for nothing in particular sees the trees; what was asked for is a list."""
+    """Render agent trees, or a flat list if any filter is set."""
     asked = visit.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
     if asked.keys() - {"cursor"}:
         found = await visit.get(_LIST_PATH, asked)
@@ -229,5 +229,8 @@ async def _load_parent(visit: PageRequest, agent: Mapping[str, Any]) -> Any:
 
 
 def _get_float_low(visit: PageRequest) -> int:
-    """In whole units: below it, an agent soon cannot take cash in."""
+    """Return the low-float threshold, in whole currency units.
+
+    An agent below it may soon be unable to take cash in.
+    """
     return visit.context.services.settings.float_low

@@ -1,4 +1,4 @@
-"""API keys: credentials of programs, with their scopes and limits."""
+"""API key list and actions."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The audit trail: who did what, and the proof that nobody has changed it since."""
+"""Audit log and verification of its hash chain."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ pages = Pages()
 
 _LOGS_PATH = "/api/v1/audit/logs"
 _FILTERS = ("event", "actor_id", "resource_type", "resource_id", "result", "from", "to")
-_NEWEST_LIMIT = 100  # sealing takes seconds: among so many there is a sealed one
+_NEWEST_LIMIT = 100  # sealing lags by seconds, so one of the newest 100 entries is sealed
 
 
 @pages.get("/console/audit")

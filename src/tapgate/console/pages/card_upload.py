@@ -1,4 +1,4 @@
-"""New cards by the file: what it must look like, its way here, and what came of every row."""
+"""Card upload: file format, upload form and per-row errors."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -21,7 +21,7 @@ _EXAMPLE_ROWS: Final = (
     ("TAP-000001", "04:A2:2B:1A:6F:80:01", "2031-12-31"),
     ("TAP-000002", "04:A2:2B:1A:6F:80:02", ""),
 )
-#: Whose page it is not, or not any more, is told so by the page's own means.
+#: Handled by the site's error page or sign-in redirect, not shown as an upload error.
 _ACCESS_CODES: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 
 
@@ -78,5 +78,5 @@ def _encode_errors(errors: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _build_data_url(content: bytes) -> str:
-    """The address of a file that is in the page already."""
+    """Return a data URL, so that the page contains the file itself."""
     return f"data:{csv_files.CONTENT_TYPE.replace(' ', '')},{quote(content)}"

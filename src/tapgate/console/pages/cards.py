@@ -1,4 +1,4 @@
-"""Cards: the list, one card, and what can be done with them."""
+"""Card list, card details and actions."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The form that changes what agents earn."""
+"""Form for agents' commission rules."""
 
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ _CHANGE_ACTION: Final = Action(
     success_message="The commission is changed.",
 )
 
-#: type -> tier -> rule, or None where there is none
+#: type -> tier -> rule, or None if there is no rule
 RulesByTier = dict[str, dict[int, dict[str, Any] | None]]
 
 
@@ -57,7 +57,7 @@ async def change_commission(visit: PageRequest) -> Reply[bytes]:
 
 
 def _parse_rules(visit: PageRequest) -> list[dict[str, Any]]:
-    """A row without a rate has no rule."""
+    """Return the submitted rules. A row without a rate means no rule."""
     return [
         {"type": kind, "tier": tier, "rate": rate, "minimum_amount": minimum or "0"}
         for kind in _COMMISSION_TYPES

@@ -1,4 +1,4 @@
-"""Compliance: the queue of alerts, one alert with all that helps to decide, and deciding."""
+"""Compliance alert queue, alert details and review actions."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -146,7 +146,7 @@ async def show_alert(visit: PageRequest, id: str) -> Reply[bytes]:
         person=person,
         audit=audit,
         waiting=is_waiting,
-        # A decision was made where the transaction is under review no more.
+        # A transaction that is not under review anymore has already been decided.
         holds=is_waiting
         and _needs_decision(alert)
         and (transaction is None or transaction["status"] == "under_review"),
@@ -156,7 +156,7 @@ async def show_alert(visit: PageRequest, id: str) -> Reply[bytes]:
 
 
 async def _load_subscriber_details(visit: PageRequest, subscriber_id: str | None) -> dict[str, Any]:
-    """What is known of whom an alert is about; of a restricted person only the other alerts."""
+    """Load details about the subscriber of an alert; if restricted, only their other alerts."""
     names = ("balance", "limits", "history", "others")
     if subscriber_id is None:
         return dict.fromkeys(names)
@@ -172,13 +172,16 @@ async def _load_subscriber_details(visit: PageRequest, subscriber_id: str | None
 
 
 def _needs_decision(alert: dict[str, Any]) -> bool:
-    """Whether a transaction was held for it: by a rule that says so, and never by hand."""
+    """Return whether the alert's transaction was held for review.
+
+    Only rules with the action `review` hold transactions; manually raised alerts never do.
+    """
     is_review = alert["details"].get("action") == "review"
     return is_review and alert["transaction_id"] is not None and alert["rule_id"] is not None
 
 
 async def _load_if_visible(visit: PageRequest, path: str, public_id: str | None) -> Any:
-    """None for what belongs to a restricted person who has not let this admin in."""
+    """Load a record; return None without an id, if it is hidden, or if it is a deleted rule."""
     return (
         None
         if public_id is None
@@ -199,7 +202,7 @@ async def _none_if_hidden(asked: Awaitable[Any]) -> Any:
 async def _load_visible(
     visit: PageRequest, path: str, public_ids: Iterable[str | None]
 ) -> dict[str, Any]:
-    """Those that are open to this admin, by identifier."""
+    """Load the records that are visible to this admin, by id."""
     wanted = list(dict.fromkeys(one for one in public_ids if one is not None))
     found = await asyncio.gather(*(_load_if_visible(visit, path, one) for one in wanted))
     return {one: record for one, record in zip(wanted, found, strict=True) if record is not None}

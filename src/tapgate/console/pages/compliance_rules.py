@@ -1,4 +1,4 @@
-"""Compliance rules: shown in words, created, changed and deleted."""
+"""Compliance rule list, with descriptions in words, and actions."""
 
 from typing import Any, Final
 
@@ -16,13 +16,13 @@ _ITEM_PATH: Final = f"{RULES_PATH}/{{id}}"
 MAX_RULES: Final = 100
 _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
-#: action -> what becomes of the payment that a rule matches
+#: action -> effect on a payment that matches the rule
 _ACTION_TEXTS: Final = {
     "alert": "goes through, and an alert is raised",
     "review": "is held until somebody decides here",
     "block": "is refused, and an alert is raised",
 }
-#: subject -> one transaction, how several are counted, how they are added up
+#: subject -> texts for one transaction, a count of transactions, a total of transactions
 _SUBJECT_TEXTS: Final = {
     chart.PAYER: ("A payment", "payment{}", "somebody's payments"),
     chart.PAYEE: ("A received payment", "received payment{}", "payments to one customer"),
@@ -115,7 +115,7 @@ def _build_status_action(name: str, status: str, **said: Any) -> Action:
 _AMOUNT: Final = Field("threshold", "More than this amount", "money")
 _COUNT: Final = Field("threshold", "More than this many", "number")
 
-#: A rule's type -> the act that changes one of that type.
+#: rule type -> action that edits a rule of that type
 CHANGE_ACTIONS: Final = {
     "AMOUNT_THRESHOLD": _build_change_action("rule.amount", _SUBJECT, _AMOUNT),
     "CUMULATIVE_AMOUNT": _build_change_action("rule.total", _SUBJECT, _AMOUNT, _WINDOW),
@@ -212,7 +212,7 @@ async def list_rules(visit: PageRequest) -> Reply[bytes]:
 
 
 def describe_rule(rule: dict[str, Any]) -> str:
-    """What a rule matches and what it does then, in one sentence."""
+    """Return one sentence that says what a rule matches and what it does."""
     becomes = _ACTION_TEXTS[rule["action"]]
     threshold = rule["threshold"]
     one, many, total = _SUBJECT_TEXTS[rule["subject"]]

@@ -1,4 +1,4 @@
-"""Limits, fees and commission: what the KYC levels allow and what transactions cost or earn."""
+"""Limits per KYC level, fees and commission."""
 
 import asyncio
 from typing import Any, Final, NamedTuple
@@ -23,7 +23,7 @@ _LEVELS: Final = ("1", "2", "3")
 _FEES_PATH: Final = "/api/v1/fee-rules"
 _FEE_PATH: Final = f"{_FEES_PATH}/{{type}}"
 
-#: field, what it is called, what more there is to say
+#: (field, label, hint)
 LIMIT_FIELDS: Final = (
     ("max_balance", "Most in the wallet", ""),
     ("max_transaction", "One payment", ""),
@@ -31,7 +31,7 @@ LIMIT_FIELDS: Final = (
     ("monthly_limit", "Sent in a month", ""),
     ("no_pin_limit", "Without a PIN", "each payment; five times that on one card in a day"),
 )
-#: What may cost something, most used first.
+#: Transaction types that may have a fee, most used first.
 CHARGED_TYPES: Final = (
     chart.TRANSFER_P2P,
     chart.TRANSFER,
@@ -70,7 +70,7 @@ def _build_level_action(level: str) -> Action:
 
 ACTIONS = tuple(_build_level_action(level) for level in _LEVELS)
 
-#: Its form is a page of its own: a fee has as many steps as it needs.
+#: The form is a separate page, because a fee has a variable number of steps.
 _FEE_ACTION: Final = Action(
     name="fee.change",
     endpoint=f"PUT {_FEE_PATH}",
@@ -80,13 +80,13 @@ _FEE_ACTION: Final = Action(
     button="Change the fee",
     success_message="The fee is changed.",
 )
-_EMPTY_ROWS: Final = 2  # empty rows, for further steps
-_MAX_STEPS: Final = 100  # a form with more of them has more fields than are taken
+_EMPTY_ROWS: Final = 2  # for additional steps
+_MAX_STEPS: Final = 100  # more steps would exceed the maximum number of form fields
 _LAST_STEP: Final = "last"
 
 
 class _FeeForm(NamedTuple):
-    """What the form of a fee has in it: steps with an end, and the rate of everything above."""
+    """Contents of the fee form: bounded steps, and the rate for all higher amounts."""
 
     steps: list[tuple[str | None, str | None]]
     last_rate: str | None
@@ -157,7 +157,7 @@ def _filter_steps(kind: str, fees: Any) -> list[Any]:
 
 
 def _parse_form(form: FormData) -> _FeeForm:
-    """A row that is empty is none."""
+    """Parse the fee form. Empty rows are ignored."""
     steps = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MAX_STEPS)]
     return _FeeForm(
         steps=[step for step in steps if any(step)],
@@ -168,7 +168,10 @@ def _parse_form(form: FormData) -> _FeeForm:
 
 
 def _build_request_steps(kind: str, typed: _FeeForm) -> list[dict[str, Any]]:
-    """As the interface takes it; what is missing is named by its refusal."""
+    """Return the steps for the API request. Missing values are sent as empty text.
+
+    The API rejects them with an error that names the field.
+    """
     step = {"type": kind, "payer": typed.payer or ""}
     return [
         *({**step, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in typed.steps),
@@ -180,9 +183,9 @@ def _render_form(
     visit: PageRequest, kind: str, typed: _FeeForm, error: ApiError | None = None
 ) -> Reply[bytes]:
     wrong = _map_field_errors(typed, error)
-    if error is not None and wrong:  # which says where, in the interface's words
+    if error is not None and wrong:  # the API's own message refers to its field paths
         error = ApiError(error.code, "Some steps are not right yet: look at what is marked")
-    is_payment = kind in chart.PAYMENT_TYPES  # of which a refund returns the fee to the receiver
+    is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
     return visit.render(
         "limits/fee.html",
         act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
@@ -198,7 +201,7 @@ def _render_form(
 
 
 def _map_field_errors(typed: _FeeForm, error: ApiError | None) -> dict[str, str]:
-    """By the fields of the form what the refusal says by the steps that were sent."""
+    """Map the API's errors, which refer to submitted steps, to the fields of the form."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
     found = {}
     for path, sentence in fields.items():

@@ -1,4 +1,4 @@
-"""The first page: how the business is doing."""
+"""Home page with the platform overview."""
 
 from collections.abc import Mapping
 from typing import Any, Final

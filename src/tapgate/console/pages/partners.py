@@ -1,4 +1,7 @@
-"""Partners: banks and employers that fund subscribers from an account of their own here."""
+"""Partner list, partner details and actions.
+
+Partners are banks and employers that fund subscribers from their own account on the platform.
+"""
 
 import asyncio
 
@@ -132,7 +135,7 @@ async def show_partner(visit: PageRequest, id: str) -> Reply[bytes]:
 
 @pages.get("/console/partners/{id}/keys")
 async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
-    """The keys of a partner that has more than its own page shows."""
+    """List all keys of a partner; its own page shows only some of them."""
     record, found = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, {"id": id})),
         visit.get(build_path(_KEYS_PATH, {"id": id}), visit.query.pick("cursor")),
@@ -141,6 +144,6 @@ async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
 
 
 def _build_webhook_url(visit: PageRequest, id: str) -> str:
-    """Where the partner sends its top-ups."""
+    """Return the URL to which the partner sends its top-ups."""
     path = build_path("/api/v1/webhooks/partners/{partner_id}", {"partner_id": id})
     return f"{visit.context.services.settings.public_url}{path}"

@@ -1,4 +1,8 @@
-"""Processors: shops that are paid by card, their terminals, signing keys and settlement money."""
+"""Processor list, processor details and actions.
+
+Processors are merchants that accept card payments. They have terminals, signing keys and a
+settlement account.
+"""
 
 import asyncio
 
@@ -185,7 +189,7 @@ async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
 async def _render_sublist(
     visit: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
-    """Of a processor that has more than its own page shows."""
+    """Render all terminals or keys of a processor; its own page shows only some of them."""
     asked = visit.query.pick("cursor")
     record, found = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, {"id": id})),

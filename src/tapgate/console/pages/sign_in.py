@@ -1,4 +1,4 @@
-"""Signing in and out."""
+"""Sign-in and sign-out."""
 
 from tapgate.console import session
 from tapgate.console.page_request import HOME_PATH, SIGN_IN_PATH, PageRequest, get_local_path
@@ -35,7 +35,7 @@ async def sign_in(visit: PageRequest) -> Reply[bytes]:
         reply.headers = {**error.headers, **reply.headers}
         return reply
     if visit.context.caller is not None:
-        # Whoever was signed in here before would stay so with a token that nobody holds any more.
+        # The new cookie replaces the previous session's token, so end that session explicitly.
         await _end_session(visit)
     return visit.redirect(
         _get_destination(visit), cookie=session.set_session(visit.context, tokens["token"])
@@ -46,7 +46,7 @@ async def sign_in(visit: PageRequest) -> Reply[bytes]:
 async def sign_out(visit: PageRequest) -> Reply[bytes]:
     await _end_session(visit)
     reply = visit.redirect(SIGN_IN_PATH, cookie=session.clear_session(visit.context))
-    # What the simulators keep in the tab's memory.
+    # Clears what the simulators keep in session storage.
     reply.headers = {**reply.headers, "Clear-Site-Data": '"storage"'}
     return reply
 
@@ -56,7 +56,7 @@ async def _end_session(visit: PageRequest) -> None:
 
 
 def _get_destination(visit: PageRequest) -> str:
-    """The page that somebody came for before it was asked who they are."""
+    """Return the page that was requested before the redirect to the sign-in page."""
     return get_local_path(visit.query.get("to") or HOME_PATH)
 
 

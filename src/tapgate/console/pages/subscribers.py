@@ -1,4 +1,4 @@
-"""Subscribers: the list, one person with everything about them, and what can be done."""
+"""Subscriber list, subscriber details and actions."""
 
 import asyncio
 from typing import Any
@@ -246,7 +246,7 @@ async def show_subscriber(visit: PageRequest, id: str) -> Reply[bytes]:
 
 
 async def _load_last_code(visit: PageRequest, id: str) -> Any:
-    """The message with the newest one-time code, None if there is none."""
+    """Return the message with the newest one-time code, or None."""
     found = await visit.get(
         build_path(f"{_ITEM_PATH}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
     )
@@ -255,7 +255,7 @@ async def _load_last_code(visit: PageRequest, id: str) -> Any:
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
 async def get_document(visit: PageRequest, id: str, document_id: str) -> Reply[bytes]:
-    """A picture for the page; it is never opened as anything else."""
+    """Return the image of a KYC document, for display on the page."""
     path = build_path(
         "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
         {"id": id, "document_id": document_id},

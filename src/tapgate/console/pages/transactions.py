@@ -1,4 +1,4 @@
-"""Transactions: the list, one of them down to its ledger entries, and the list as a file."""
+"""Transaction list, transaction details with ledger entries, and CSV export."""
 
 import asyncio
 from decimal import Decimal
@@ -48,7 +48,7 @@ async def list_transactions(visit: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/transactions/export")
 async def export_transactions(visit: PageRequest) -> Reply[bytes]:
-    """The interface's own file; a script of the page looks whether there is another one."""
+    """Return the API's export. A script on the page offers the next file if there are more rows."""
     try:
         file: Reply[bytes] = await visit.get(
             f"{_LIST_PATH}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
@@ -83,7 +83,7 @@ async def show_transaction(visit: PageRequest, id: str) -> Reply[bytes]:
 
 
 def _redirect_to_subscriber(visit: PageRequest, error: ApiError) -> Reply[bytes]:
-    """To the page of whoever was asked for, where a code opens what is theirs."""
+    """Redirect to the restricted subscriber's page, where a one-time code grants access."""
     user_id = visit.query.get("user_id") or ""
     if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error
@@ -94,7 +94,7 @@ def _redirect_to_subscriber(visit: PageRequest, error: ApiError) -> Reply[bytes]
 
 
 def _get_refundable_amount(record: dict[str, Any]) -> str | None:
-    """What is left of a payment that was made; None for what cannot be refunded at all."""
+    """Return the amount of a payment not yet refunded; None if it cannot be refunded at all."""
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
     return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"

@@ -1,4 +1,4 @@
-"""What can be done with the money of one subscriber; the forms open on the person's page."""
+"""Wallet actions. The forms open on the subscriber's page."""
 
 from tapgate.console.actions import Action, Field
 

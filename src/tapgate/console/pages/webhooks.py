@@ -1,4 +1,4 @@
-"""Webhooks: endpoints that receive events, and their deliveries."""
+"""Webhook endpoint list, endpoint details with deliveries, and actions."""
 
 import asyncio
 from typing import Any, Final
@@ -153,7 +153,7 @@ async def list_webhooks(visit: PageRequest) -> Reply[bytes]:
 
 @pages.get("/console/webhooks/{id}")
 async def show_webhook(visit: PageRequest, id: str) -> Reply[bytes]:
-    """As a part of the page: the deliveries, or only the rows of a further page of them."""
+    """Render an endpoint; a fragment request gets its deliveries, or only the next page's rows."""
     names, asked = {"id": id}, visit.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, names)),

@@ -1,4 +1,4 @@
-"""SQL of sending: due deliveries, claimed by one process at a time, and the result of attempts."""
+"""SQL of the delivery queue: claims of due deliveries and results of attempts."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,10 +13,10 @@ _IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
 
 async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
-    """Fail the pending deliveries of deleted endpoints, also those added during the deletion.
+    """Fail the pending deliveries of deleted endpoints, including any added during the deletion.
 
-    A bounded number, without waiting for rows that another process is about to end: the next call
-    finds the rest.
+    Each call fails a bounded number and skips rows locked by other processes. The next call
+    handles the rest.
     """
     await source.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $1
@@ -58,7 +58,7 @@ async def claim(
     )
     if not claimed:
         return []
-    # As text: metadata that a client once sent may be JSON that this program cannot decode.
+    # As text: client metadata may be JSON that Python cannot decode, such as very long numbers.
     told = await database.fetch(
         """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
            WHERE id = ANY ($1::bigint[])""",
@@ -75,7 +75,7 @@ async def claim(
 
 
 async def is_endpoint_unchanged(database: Database, due: ClaimedDelivery) -> bool:
-    """Whether the endpoint is still as it was when the delivery was claimed."""
+    """Return whether the endpoint is unchanged since the delivery was claimed."""
     found: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
@@ -86,7 +86,7 @@ async def is_endpoint_unchanged(database: Database, due: ClaimedDelivery) -> boo
 
 
 async def release(database: Database, due: ClaimedDelivery, now: datetime) -> None:
-    """Undo a claim: nothing was sent."""
+    """Undo a claim when nothing was sent."""
     await database.execute(
         f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
             WHERE {_STILL_CLAIMED}""",
@@ -96,7 +96,7 @@ async def release(database: Database, due: ClaimedDelivery, now: datetime) -> No
 
 
 async def store_event_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
-    """Store the event's record, unless another process was first; return the stored one."""
+    """Store the event's data unless another process already has; return the stored data."""
     kept: str = await database.fetchval(
         """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
         event_id,
@@ -129,8 +129,10 @@ async def record_failed_attempt(
     now: datetime,
     retry_at: datetime | None,
 ) -> None:
-    """Record a failed attempt, and when it is repeated; None: never. A redelivery that was
-    requested meanwhile stays due."""
+    """Record a failed attempt and schedule the retry; with None, the delivery fails.
+
+    A redelivery requested during the attempt stays due.
+    """
     await database.execute(
         f"""UPDATE deliveries
             SET last_status = $4, duration_ms = $5, response = $6,
@@ -149,8 +151,11 @@ async def record_failed_attempt(
 async def mark_endpoint_failing(
     database: Database, due: ClaimedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
-    """Record a failed attempt; return since when the endpoint has failed without a success and
-    without a longer gap between failures. None if the endpoint has changed since the claim."""
+    """Record a failed attempt; return the start of the endpoint's current failure streak.
+
+    A success, or a gap between failures longer than `max_gap`, ends a streak. Returns None if the
+    endpoint has changed since the claim.
+    """
     since: datetime | None = await database.fetchval(
         f"""UPDATE webhook_endpoints
             SET last_failure_at = $4,
@@ -172,7 +177,7 @@ async def disable_endpoint(
     *,
     if_failing_since: datetime | None,
 ) -> asyncpg.Record | None:
-    """Disable the endpoint; None if it has changed since the claim or had a success."""
+    """Disable the endpoint; return None if it has changed since the claim or had a success."""
     return await tx.fetchrow(
         f"""UPDATE webhook_endpoints
             SET status = 'disabled', status_reason = $4, status_changed_at = $5,
@@ -186,13 +191,13 @@ async def disable_endpoint(
     )
 
 
-#: False once another process took over the claim.
+#: False once another process has claimed the delivery.
 _LATEST_ATTEMPT = "id = $1 AND attempts = $2 AND status = 'pending'"
-#: False once an administrator redelivered.
+#: False once an administrator has requested a redelivery.
 _SAME_LEASE = "next_attempt_at = $3"
 _STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
 
-#: False once the endpoint has another URL or status than the one the attempt was made with.
+#: False once the URL or the status of the endpoint has changed since the claim.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 

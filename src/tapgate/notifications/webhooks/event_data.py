@@ -1,5 +1,8 @@
-"""The data of events: the record of the ledger's events is loaded for the first delivery, and every
-delivery leaves out the personal data of subscribers who are restricted by then."""
+"""Data of webhook events: loading and redaction.
+
+The record of a ledger event is loaded for its first delivery. Every delivery omits the personal
+data of subscribers who are restricted at the time of sending.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,11 +17,11 @@ from tapgate.ledger import rules
 from tapgate.ledger.alerts import remove_personal_details
 from tapgate.notifications.events import get_resource_type
 
-#: Looks up the record of a transaction, an alert or an agent by its number.
+#: Loads the record of a transaction, an alert or an agent by its numeric id.
 RecordLoader = Callable[[Services, int], Awaitable[msgspec.Struct]]
 RecordLoaders = Mapping[str, RecordLoader]
 
-#: What the event's name says about the transaction, which may have moved on since.
+#: Fields of the transaction as of the event; the transaction may have changed since.
 _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
     rules.TRANSACTION_COMPLETED: {"status": "completed"},
     rules.TRANSACTION_FAILED: {"status": "failed"},
@@ -32,26 +35,25 @@ _FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
 
 
 def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
-    """The record with the state that the event speaks of."""
+    """Return the record as data, with a transaction's state as of the event."""
     data: dict[str, Any] = msgspec.to_builtins(record)
     then = _FIELDS_AT_EVENT.get(event)
     if then is None:
         return data
-    # Refunds come later: `transaction.refunded` tells of them.
+    # Refunds happen after these events and have their own, `transaction.refunded`.
     not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
     return data | not_refunded | then
 
 
 async def redact_event_data(services: Services, event: str, data: str) -> str:
-    """Return the stored data of an event as it may be sent now.
+    """Return the stored data of an event, redacted if its subject is restricted now.
 
-    The record was stored when the event was published; its subject may have become restricted
-    since.
+    The subject may have become restricted after the data was stored.
     """
     kind = get_resource_type(event)
     if kind not in REDACTORS:
         return data
-    # Metadata may have numbers that Python cannot represent; a reduced record has none of those.
+    # Metadata may contain numbers that Python cannot represent. A redacted record has no metadata.
     record = json.loads(data, parse_int=_parse_int, parse_float=str)
     public_id = record.get("serial" if kind == "card" else "id")
     subjects = [] if public_id is None else [Subject(kind, public_id)]
@@ -62,8 +64,10 @@ async def redact_event_data(services: Services, event: str, data: str) -> str:
 async def find_hidden_responses(
     services: Services, audience: Audience, deliveries: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """Return the deliveries whose response is hidden from the audience: the receiver may have
-    repeated personal data of a subscriber who is restricted now."""
+    """Return the ids of deliveries whose response is hidden from the audience.
+
+    The endpoint's response may repeat personal data of a now restricted subscriber.
+    """
     subjects = {
         row["id"]: Subject(kind, row["subject"])
         for row in deliveries
@@ -102,7 +106,7 @@ def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"details": details, "resolution_notes": None, "masked": True}
 
 
-#: What remains of a record, by kind of event: the same as in responses.
+#: Redaction by resource type. The remaining fields are the same as in API responses.
 REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
     "subscriber": _redact_subscriber,
     "card": _redact_card,

@@ -21,8 +21,8 @@ TEST_EVENT: Final = "webhook.test"
 
 #: An endpoint that fails continuously for this long is disabled.
 DISABLE_AFTER: Final = timedelta(days=5)
-#: After a longer time without an attempt, a failure starts the time of continuous failure again.
-#: It exceeds the longest delay between two attempts of the same delivery.
+#: A longer gap between failures restarts the period of continuous failure. The value exceeds the
+#: longest delay between two attempts of the same delivery.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
 MAX_GRACE_SECONDS: Final = 86_400
 
@@ -42,7 +42,7 @@ RETRY_DELAYS_SECONDS: Final = (
 
 
 class EndpointStatus(StrEnum):
-    """Status of an endpoint. Only an active endpoint is sent events."""
+    """Status of a webhook endpoint. Events are sent only to active endpoints."""
 
     ACTIVE = "active"
     PAUSED = "paused"  # by an administrator; events are queued
@@ -76,7 +76,7 @@ class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
 
 
 class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
-    """The fields to change; absent fields keep their value."""
+    """Fields to change. Absent fields keep their value."""
 
     url: EndpointUrl | None = None
     events: EventFilters | None = None
@@ -97,13 +97,16 @@ class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
-    """The only response that contains the secret."""
+    """Webhook endpoint with its secret, returned only on creation and on rotation."""
 
     secret: str
 
 
 class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The `data` of `webhook_endpoint.disabled`. Other integrators receive it, so it has no URL."""
+    """`data` of `webhook_endpoint.disabled`.
+
+    It omits the URL, because other integrators receive the event too.
+    """
 
     id: str
     status: PublicStatus
@@ -112,7 +115,7 @@ class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
-    """The `data` of a test event."""
+    """`data` of a test event."""
 
     webhook_endpoint_id: str
 
@@ -129,13 +132,13 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery claimed by this process, with its event and its endpoint as of the claim."""
+    """Delivery claimed by this process, with its event and its endpoint as of the claim."""
 
     id: int
     endpoint_id: int
     attempts: int
     attempts_before: int
-    next_attempt_at: datetime  # when the claim expires
+    next_attempt_at: datetime  # when the lease expires
     event_id: int
     event: str
     subject_id: int | None
@@ -149,7 +152,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one attempt."""
+    """Result of one delivery attempt."""
 
     problem: str | None  # None: delivered
     status: int | None = None
@@ -176,7 +179,7 @@ def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpoin
 
 
 def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    """The record for the audit log; the query may contain a password."""
+    """Return the record for the audit log, without the URL's query, which may contain a secret."""
     return msgspec.structs.replace(to_record(row), url=strip_query(row["url"]))
 
 
@@ -214,15 +217,15 @@ def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> Webho
 
 
 def build_secret_context(endpoint_id: int) -> bytes:
-    """The vault context of an endpoint's secrets: they do not open as another endpoint's."""
+    """Return the vault context that binds sealed secrets to their endpoint."""
     return b"webhook endpoint %d" % endpoint_id
 
 
 def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
-    """Return the delay after that many failed attempts; None: no further attempt.
+    """Return the delay after `failures` failed attempts; None if no attempt is left.
 
-    A Retry-After extends the scheduled delay and never shortens it, so the attempts of an endpoint
-    that always asks for one second are not used up in ten.
+    Retry-After can extend the scheduled delay but never shorten it. Otherwise an endpoint that
+    always requests one second would exhaust its attempts within seconds.
     """
     if failures > len(RETRY_DELAYS_SECONDS):
         return None
@@ -231,7 +234,7 @@ def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> time
 
 
 def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
-    """Return the same bytes for every attempt: `data` is the text that was stored once."""
+    """Return the request body. `data` is stored text, so unredacted retries are byte-identical."""
     return msgspec.json.encode(
         {
             "type": event,

@@ -1,4 +1,4 @@
-"""Operations on webhook endpoints: each change with its audit entry, in one transaction."""
+"""Operations on webhook endpoints, each in one database transaction with its audit entry."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -70,7 +70,7 @@ async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpoi
 async def update(
     call: RequestContext, endpoint_id: int, update: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
-    """Return once every process sends by the new settings."""
+    """Update the endpoint; return once every process uses the new settings."""
     services = call.services
     if update.url is not None and services.settings.is_production:
         await _require_public_url(update.url)
@@ -101,7 +101,10 @@ async def update(
 async def rotate_secret(
     call: RequestContext, endpoint_id: int, grace_seconds: int
 ) -> WebhookEndpointWithSecret:
-    """Replace the secret. The old one signs too until the grace ends; an older one ends now."""
+    """Replace the secret.
+
+    The old secret also signs until the grace period ends. An even older one stops signing now.
+    """
     services = call.services
     secret, now = signing.new_standard_secret(), services.clock()
     async with services.database.transaction() as tx:
@@ -167,7 +170,7 @@ async def delete(call: RequestContext, endpoint_id: int) -> None:
 
 
 async def send_test_event(call: RequestContext, endpoint_id: int) -> asyncpg.Record:
-    """Queue a test event for one endpoint, whatever it subscribes to."""
+    """Enqueue a test event for one endpoint, regardless of its subscriptions."""
     services = call.services
     async with services.database.transaction() as tx:
         await queries.get(tx, endpoint_id)
@@ -184,7 +187,7 @@ async def send_test_event(call: RequestContext, endpoint_id: int) -> asyncpg.Rec
 
 
 async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
-    """Make a delivery due now, under the same id and with the whole retry schedule."""
+    """Make a delivery due now, with the same id and a fresh retry schedule."""
     services = call.services
     async with services.database.transaction() as tx:
         await queries.get(tx, endpoint_id)
@@ -201,20 +204,22 @@ async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) ->
 
 
 async def _signal_change(tx: asyncpg.Connection, services: Services) -> Ticket:
-    """Signal a change of what is sent where: to the deliverers and to the ledger's publisher."""
+    """Signal the change to the webhook workers and to the ledger, which publishes events."""
     await services.signals.publish(tx, ENDPOINTS_CHANGED, "")
     return await services.signals.publish(tx, rules.RULES_CHANGED, "")
 
 
 async def _require_public_url(url: str) -> None:
-    """Refuse a non-public address. A name that does not resolve yet is accepted: it is resolved
-    again for every attempt."""
+    """Reject a URL that resolves to a non-public address.
+
+    A host name that does not resolve yet is accepted, because every attempt resolves it again.
+    """
     try:
         async with asyncio.timeout(_LOOKUP_TIMEOUT_SECONDS):
             await require_public(url, resolve_with_system)
     except TargetRejectedError as refusal:
         raise invalid_field("url", str(refusal)) from None
-    except OSError:  # a timeout is one of these too
+    except OSError:  # includes TimeoutError
         return
 
 

@@ -1,4 +1,4 @@
-"""SQL of webhook endpoints, and of deliveries as administrators see them."""
+"""SQL of webhook endpoints, and of deliveries in the admin API."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -70,7 +70,7 @@ async def save(
     reason: str | None,
     now: datetime,
 ) -> asyncpg.Record:
-    """A new URL or status starts the time of continuous failure again."""
+    """Update the endpoint. A new URL or status resets the period of continuous failure."""
     return await tx.fetchrow(
         f"""UPDATE webhook_endpoints
             SET url = $2, events = $3, status = $4, status_reason = $5,
@@ -137,7 +137,7 @@ async def insert_event(
     data: Mapping[str, str],
     now: datetime,
 ) -> asyncpg.Record:
-    """Insert an event for this endpoint alone; return its delivery."""
+    """Insert an event for this endpoint only; return its delivery."""
     return await tx.fetchrow(
         """WITH event AS (
                INSERT INTO events (id, type, data, occurred_at) VALUES ($1, $2, $3, $4)
@@ -158,7 +158,7 @@ async def insert_event(
 async def lock_delivery(
     tx: asyncpg.Connection, endpoint_id: int, delivery_id: int
 ) -> asyncpg.Record:
-    """Return the delivery, locked against its end and other redeliveries."""
+    """Return the delivery, locked against completion and concurrent redeliveries."""
     row = await tx.fetchrow(
         f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
             WHERE deliveries.id = $2 AND endpoint_id = $1 FOR UPDATE OF deliveries""",
@@ -171,7 +171,7 @@ async def lock_delivery(
 
 
 async def requeue(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
-    """Make the delivery pending and due, with all attempts of the schedule ahead of it."""
+    """Make the delivery pending and due, and restart its retry schedule."""
     return await tx.fetchrow(
         f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
                    attempts_before = attempts

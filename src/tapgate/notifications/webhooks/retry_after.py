@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-#: A longer delay is shortened to this one, the longest of the retry schedule.
+#: Longer delays are capped at this value, the longest delay of the retry schedule.
 MAX_RETRY_AFTER: Final = timedelta(hours=24)
 
 
 def parse_retry_after(value: str | None, now: datetime) -> timedelta | None:
-    """Return the requested delay, seconds or an HTTP date; None if there is none to honor."""
+    """Return the requested delay from seconds or an HTTP date; None if absent or malformed."""
     if value is None:
         return None
     value = value.strip()

@@ -1,4 +1,4 @@
-"""Webhook endpoints over HTTP."""
+"""Admin API for webhook endpoints and their deliveries."""
 
 from tapgate import ids
 from tapgate.edge.endpoint import Access, Endpoints
@@ -27,8 +27,8 @@ async def create_webhook_endpoint(
 ) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
-    The response is the only one that contains the secret. `*` subscribes to all events. In
-    production the URL must begin with https:// and resolve to public addresses.
+    The response contains the signing secret, which cannot be retrieved later. `*` subscribes to
+    all events. In production, the URL must begin with https:// and resolve to public addresses.
     """
     return await operations.create(call, body)
 
@@ -54,11 +54,11 @@ async def get_webhook_endpoint(call: RequestContext, id: str) -> WebhookEndpoint
 async def update_webhook_endpoint(
     call: RequestContext, id: str, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
-    """Change, pause or reactivate a webhook endpoint.
+    """Update, pause or reactivate a webhook endpoint.
 
-    Absent fields keep their value. While the status is `paused`, events are queued and nothing is
-    sent. `active` resumes a paused endpoint and reopens a disabled one. Once this returns, requests
-    are sent by the new settings only, except for those already on the wire.
+    Absent fields keep their value. While the status is `paused`, events are queued and not sent.
+    Setting it to `active` resumes a paused endpoint and re-enables a disabled one. After the
+    response, only requests already in flight still use the old settings.
     """
     return await operations.update(call, _decode_endpoint_id(id), body)
 
@@ -73,9 +73,9 @@ async def rotate_webhook_secret(
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
-    The response is the only one that contains the new secret. For `grace_seconds` each request
-    carries a signature by the new secret and one by the old secret. A further rotation ends the
-    older secret immediately.
+    The response contains the new secret, which cannot be retrieved later. For `grace_seconds`,
+    each request is signed with both the new and the old secret. Another rotation during this
+    period ends the older secret immediately.
     """
     return await operations.rotate_secret(call, _decode_endpoint_id(id), body.grace_seconds)
 
@@ -89,8 +89,8 @@ async def rotate_webhook_secret(
 async def send_test_event(call: RequestContext, id: str) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
-    `webhook.test` is sent to this endpoint only, whatever it subscribes to, and is signed, retried
-    and listed among the deliveries like any other event.
+    `webhook.test` is sent to this endpoint only, regardless of its subscriptions. It is signed,
+    retried and listed among the deliveries like any other event.
     """
     return model.to_delivery(await operations.send_test_event(call, _decode_endpoint_id(id)))
 
@@ -99,7 +99,7 @@ async def send_test_event(call: RequestContext, id: str) -> WebhookDelivery:
 async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
     """Delete a webhook endpoint.
 
-    Its pending deliveries fail without a further attempt.
+    Pending deliveries fail without further attempts.
     """
     await operations.delete(call, _decode_endpoint_id(id))
 
@@ -112,7 +112,7 @@ async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
 async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
-    `response` is null if the event is about a restricted subscriber who is hidden from the caller.
+    `response` is null if the event concerns a restricted subscriber hidden from the caller.
     """
     endpoint_id, database = _decode_endpoint_id(id), call.services.database
     await queries.get(database, endpoint_id)
@@ -134,9 +134,9 @@ async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Pa
     errors=(Code.NOT_FOUND,),
 )
 async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
-    """Redeliver an event under the same id, whatever its status.
+    """Redeliver an event under the same id, regardless of its delivery status.
 
-    While the endpoint is paused or disabled, the delivery waits until it is active.
+    If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """
     number = ids.decode(ids.DELIVERY, delivery_id)
     endpoint_id = _decode_endpoint_id(id)

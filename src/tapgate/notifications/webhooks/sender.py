@@ -1,4 +1,4 @@
-"""One POST to one endpoint, to exactly the address that was checked."""
+"""HTTP sender of webhooks, which connects only to addresses that were checked."""
 
 import asyncio
 import contextlib
@@ -18,30 +18,31 @@ from tapgate.notifications.webhooks.target_urls import (
     resolve_with_system,
 )
 
-#: How long an endpoint may take to respond with a status, everything included.
+#: Timeout until the response status, including name resolution and connecting.
 RESPONSE_TIMEOUT_SECONDS: Final = 10.0
-#: How long it may then take to send the part of the body that is kept.
+#: Timeout for the part of the response body that is stored, counted from the status.
 _BODY_TIMEOUT_SECONDS: Final = 2.0
-#: How long one of several addresses may take to be connected to.
+#: Timeout for connecting to one address.
 _CONNECT_TIMEOUT_SECONDS: Final = 3.0
 _MAX_ADDRESSES: Final = 4
 MAX_RESPONSE_BYTES: Final = 1024
 
 _BEFORE_WRITE_EVENT: Final = "http11.send_request_headers.started"
 
-#: Called when a connection is open and nothing has been written to it. An exception cancels.
+#: Called when a connection is open and nothing has been written to it. An exception cancels the
+#: request.
 BeforeWrite = Callable[[], Awaitable[None]]
 
 
 class Response(NamedTuple):
     status: int
     duration_ms: int  # until the status
-    text: str | None  # how the body begins
+    text: str | None  # the start of the body
     retry_after: str | None
 
 
 class NoResponseError(Exception):
-    """The endpoint sent no HTTP response. The message is one word, the kind of error."""
+    """The endpoint sent no HTTP response. The message is the name of the underlying error."""
 
     def __init__(self, problem: str, duration_ms: int) -> None:
         super().__init__(problem)
@@ -49,7 +50,7 @@ class NoResponseError(Exception):
 
 
 async def _do_nothing() -> None:
-    """Cancel nothing."""
+    """Allow every request."""
 
 
 class WebhookSender:
@@ -73,7 +74,7 @@ class WebhookSender:
         body: bytes,
         before_write: BeforeWrite = _do_nothing,
     ) -> Response:
-        """Return the status and how the body begins; the rest of the body is not read."""
+        """Send a POST request; return the status and the start of the response body."""
         request = _Request(url, headers, body, before_write, time.monotonic())
         try:
             async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS) as deadline:
@@ -85,7 +86,10 @@ class WebhookSender:
     async def _send_to_first_reachable(
         self, found: list[str], request: "_Request", deadline: asyncio.Timeout
     ) -> Response:
-        """Try the next address only where nothing was sent: the connection failed."""
+        """Send to the first address that accepts a connection.
+
+        The next address is tried only if connecting failed, because then nothing was sent.
+        """
         *others, last = found[:_MAX_ADDRESSES]
         for address in others:
             try:
@@ -96,8 +100,8 @@ class WebhookSender:
 
     async def _post(self, address: str, request: "_Request", deadline: asyncio.Timeout) -> Response:
         named = httpx2.URL(request.url)
-        # A client for one request: a connection made for one host name is never used for another
-        # one at the same address.
+        # One client per request: the URL contains the address, so a pooled connection could be
+        # reused for another host name at the same address.
         async with (
             httpx2.AsyncClient(
                 verify=self._ssl_context,
@@ -112,18 +116,19 @@ class WebhookSender:
                 headers={
                     "User-Agent": f"Tapgate/{VERSION}",
                     "Connection": "close",
-                    "Accept-Encoding": "identity",  # the body is kept as it is, not decompressed
+                    "Accept-Encoding": "identity",  # the body is stored without decompression
                     **request.headers,
                     "Host": named.netloc.decode("ascii"),
                 },
                 extensions={
-                    # The name that the certificate must be for, which never has a final dot.
+                    # The host name of the certificate, which never has a trailing dot.
                     "sni_hostname": named.host.removesuffix("."),
                     "trace": request.trace,
                 },
             ) as response,
         ):
-            # The status decides whether the attempt succeeded, however slow the body is.
+            # The status alone decides whether the attempt succeeded, so a slow body must not hit
+            # the response deadline.
             deadline.reschedule(asyncio.get_running_loop().time() + 2 * _BODY_TIMEOUT_SECONDS)
             duration_ms = request.elapsed_ms()
             return Response(
@@ -150,7 +155,7 @@ class _Request(NamedTuple):
 
 
 async def _read_body_prefix(response: httpx2.Response) -> str | None:
-    """Return how the body begins: at most MAX_RESPONSE_BYTES, and what arrives in time."""
+    """Return at most MAX_RESPONSE_BYTES of the body, as far as it arrives before the timeout."""
     found = bytearray()
     with contextlib.suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_BODY_TIMEOUT_SECONDS):
@@ -164,5 +169,5 @@ async def _read_body_prefix(response: httpx2.Response) -> str | None:
 def decode_body_prefix(body: bytes | bytearray) -> str | None:
     """Return text that PostgreSQL can store, of at most MAX_RESPONSE_BYTES in UTF-8."""
     text = body.decode(errors="replace").replace("\0", "")
-    # A replacement character is longer than the byte that it stands for.
+    # A replacement character is longer than the byte it replaces.
     return text.encode()[:MAX_RESPONSE_BYTES].decode(errors="ignore") or None

@@ -1,7 +1,7 @@
-"""Where events may be sent: what a URL must be like, and which addresses are the public's.
+"""Validation of webhook URLs and of the addresses they resolve to.
 
-The shape of a URL is checked when it is given. In production its name is looked up too, then and
-again before every single sending: whoever controls a name can point it anywhere in between.
+The syntax of a URL is checked on input. In production, the host name is also resolved, on input
+and again before every attempt, because its owner can point it to a private address in between.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ IpAddress = IPv4Address | IPv6Address
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
 _SCHEMES: Final = ("https", "http")
-#: What a URL is written with once everything else is percent-encoded.
+#: Characters of a URL in which all others are percent-encoded.
 _URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
-#: How a last label looks that some resolver takes for part of an address: 127.1, 0x7f.1, 017700.
+#: A last label that some resolvers parse as part of an IPv4 address: 127.1, 0x7f.1, 017700.
 _NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 _MAX_HOST_NAME_LENGTH: Final = 253
 _LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
@@ -39,10 +39,10 @@ _NON_PUBLIC_IPV4: Final = tuple(
     for network in (
         "0.0.0.0/8",
         "10.0.0.0/8",
-        "100.64.0.0/10",  # shared by a carrier's customers
+        "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",
-        "168.63.129.16/32",  # a cloud's own service to its machines
-        "169.254.0.0/16",  # link-local, and clouds' metadata
+        "168.63.129.16/32",  # Azure platform services
+        "169.254.0.0/16",  # link-local, including cloud metadata services
         "172.16.0.0/12",
         "192.0.0.0/24",
         "192.0.2.0/24",
@@ -58,18 +58,19 @@ _NON_PUBLIC_IPV4: Final = tuple(
 _GLOBAL_UNICAST_IPV6: Final = ip_network("2000::/3")
 _NON_PUBLIC_IPV6: Final = tuple(
     IPv6Network(network)
-    # Special purposes (tunnels among them), documentation, 6to4: the last leads to any IPv4.
+    # Special purposes such as tunnels, documentation (two ranges), and 6to4, which can embed any
+    # IPv4 address.
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 class TargetRejectedError(Exception):
-    """A target that events are not sent to; the sentence goes on after the word `url`."""
+    """The target URL is not allowed. The message completes a sentence that starts with `url`."""
 
 
 class TargetUrlRule(Rule):
-    """The shape of a URL; whether it is the public's is known only with the settings."""
+    """Syntax of a webhook URL. Whether it must be public depends on the settings."""
 
     example = "https://shop.example.com/tapgate"
     max_json_bytes = TEXT_RULE.max_json_bytes
@@ -87,7 +88,7 @@ class TargetUrlRule(Rule):
 
 
 def parse_url(url: str) -> SplitResult:
-    """The parts of a URL that is written in one of the plain ways."""
+    """Split a webhook URL; reject unusual spellings, such as user info or odd address forms."""
     if _URL_CHARACTERS.fullmatch(url) is None:
         raise TargetRejectedError("must be a URL, in ASCII")
     try:
@@ -107,7 +108,7 @@ def parse_url(url: str) -> SplitResult:
 
 
 async def require_public(url: str, resolve: Resolver) -> list[str]:
-    """The addresses behind a URL, all of them the public's."""
+    """Return the addresses of a URL's host; reject the URL unless all of them are public."""
     parts = parse_url(url)
     if parts.scheme != "https":
         raise TargetRejectedError("must begin with https://")
@@ -123,7 +124,7 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
 
 
 async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
-    """The addresses behind a URL; OSError when there is none."""
+    """Return the addresses of a URL's host; raise OSError if there are none."""
     host = parse_url(url).hostname or ""
     found = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
     if not found:
@@ -132,8 +133,11 @@ async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
 
 
 async def resolve_with_system(host: str) -> Sequence[str]:
-    """Keeps one thread per name, whoever asks and however often: the system goes on looking for a
-    name that nobody answers for, long after all have given up."""
+    """Resolve a host name with the system resolver.
+
+    Concurrent lookups of one name share a thread, because the system resolver keeps retrying an
+    unresponsive name long after its callers have timed out.
+    """
     look_up = _pending_lookups.get(host)
     if look_up is None:
         look_up = _pending_lookups[host] = _lookup_executor.submit(_resolve_host, host)
@@ -148,7 +152,7 @@ _pending_lookups: Final[dict[str, Future[Sequence[str]]]] = {}
 def _resolve_host(host: str) -> Sequence[str]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # what the resolver's encoding of names refuses
+    except UnicodeError as error:  # the name cannot be IDNA-encoded
         raise OSError("not a name") from error
     return [str(address[0]) for *_, address in found]
 
@@ -165,7 +169,7 @@ def is_public_address(address: IpAddress) -> bool:
 
 
 def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that is meant by an IPv6 address, where it is one in disguise."""
+    """Return the IPv4 address embedded in an IPv4-mapped or NAT64 address, otherwise None."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address in _NAT64:
@@ -174,7 +178,7 @@ def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
 
 
 def _parse_ip_literal(host: str) -> IpAddress | None:
-    if "%" in host:  # a zone, which only this machine understands
+    if "%" in host:  # a zone id, which is meaningful only on this machine
         return None
     try:
         return ip_address(host)

@@ -1,9 +1,9 @@
-"""Background worker that sends events to subscribed endpoints, and retries.
+"""Background worker that delivers events to subscribed endpoints, with retries.
 
 Any number of processes may run one: a delivery is claimed by one process at a time. Concurrent
-attempts per endpoint are bounded, so that a slow endpoint delays only itself. Once a change of an
-endpoint was acknowledged by a process, that process sends nothing by the old settings: an attempt
-claimed earlier is released unless its request was already on the wire.
+attempts per endpoint are bounded, so that a slow endpoint delays only its own deliveries. Once a
+process has acknowledged a change to an endpoint, it sends nothing with the old settings: it
+releases earlier claims unless their requests are already in flight.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class WebhookWorker:
         self._generation += 1
 
     async def run(self) -> NoReturn:
-        """Deliver until cancelled; attempts in progress then get a moment to finish."""
+        """Deliver until cancelled, then give attempts in progress a few seconds to finish."""
         try:
             await run_periodically(
                 self.start_due_attempts,
@@ -82,7 +82,7 @@ class WebhookWorker:
             await self._shut_down(within=_SHUTDOWN_TIMEOUT_SECONDS)
 
     async def start_due_attempts(self) -> None:
-        """Start an attempt at every due delivery, within the concurrency limits."""
+        """Start an attempt for every due delivery, within the concurrency limits."""
         now = self._services.clock()
         generation = self._generation
         await delivery_queue.fail_for_deleted_endpoints(self._database, now)
@@ -139,7 +139,7 @@ class WebhookWorker:
             else:
                 await self._record_result(due, outcome)
         except Exception as error:
-            # Not reported: the delivery is due again when the claim expires.
+            # No result is recorded: the delivery is due again when the lease expires.
             _log.warning(
                 "webhooks.attempt_not_recorded",
                 delivery_id=ids.encode(ids.DELIVERY, due.id),
@@ -161,7 +161,7 @@ class WebhookWorker:
         except NoResponseError as error:
             return AttemptResult(problem=str(error), duration_ms=error.duration_ms)
         except Exception as error:
-            # Retried on schedule like any other failure, but not held against the endpoint.
+            # An internal error is retried on schedule, but not counted against the endpoint.
             return AttemptResult(problem=type(error).__name__, is_internal=True)
         return AttemptResult(
             problem=None if 200 <= found.status < 300 else f"status {found.status}",
@@ -245,7 +245,7 @@ class WebhookWorker:
         )
 
     def _open_secrets(self, due: ClaimedDelivery, now: datetime) -> list[str]:
-        """Return the endpoint's secret, and the previous one while its grace lasts."""
+        """Return the endpoint's secret, and the previous one during its grace period."""
         sealed = [due.secret]
         if due.previous_secret is not None and due.previous_secret_expires_at is not None:
             sealed += [due.previous_secret] if now < due.previous_secret_expires_at else []
