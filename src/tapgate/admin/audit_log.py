@@ -83,7 +83,7 @@ async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page
 async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the hash chain over the entries sealed since the last verification, and always over
+    Recomputes the hash chain over the entries sealed since an earlier verification, and always over
     at least the newest 10,000 entries. With `full=true`, it covers the entire log. `entries` counts
     the entire log in both cases.
 

@@ -102,7 +102,10 @@ class PayoutReceipt(Receipt, kw_only=True):
     "/api/v1/agents/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS
 )
 async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
-    """Fund an agent's float in exchange for cash received by the platform."""
+    """Fund an agent's float.
+
+    Records cash received by the platform as float.
+    """
 
     def receipt(shown: ReceiptFields) -> FundingReceipt:
         return FundingReceipt(
@@ -139,10 +142,11 @@ async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply
     ),
 )
 async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
-    """Cash in: credit a customer's wallet from the agent's float, in exchange for cash.
+    """Cash in to a customer's wallet.
 
-    The platform pays the agent a commission according to the commission rules. Identify the
-    customer by `subscriber_id` or `card_serial`.
+    The agent takes cash, and the amount moves from the agent's float to the wallet. The platform
+    pays the agent a commission according to the commission rules. Identify the customer by
+    `subscriber_id` or `card_serial`.
     """
 
     def receipt(shown: ReceiptFields) -> CashReceipt:
@@ -183,9 +187,10 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     ),
 )
 async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
-    """Cash out: debit a customer's wallet in exchange for cash paid by the agent.
+    """Cash out from a customer's wallet.
 
-    The customer's PIN is verified first, then the agent's. If the agent's PIN is wrong or locked,
+    The amount moves from the wallet to the agent's float, and the agent hands out cash. The
+    customer's PIN is verified first, then the agent's. If the agent's PIN is wrong or locked,
     `details.party` is `receiver`.
     """
 

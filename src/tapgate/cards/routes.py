@@ -64,7 +64,10 @@ def _to_response(call: RequestContext, message: str, card: Card) -> CardResponse
     errors=_LINK_ERRORS,
 )
 async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
-    """Link a card to a subscriber. The card uses the subscriber's PIN."""
+    """Link a card to a subscriber.
+
+    The card uses the subscriber's PIN.
+    """
     return _to_response(call, "Card linked", await operations.link(call, body))
 
 
@@ -143,7 +146,10 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
     ),
 )
 async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
-    """Unblock a card. Lost and expired cards cannot be unblocked."""
+    """Unblock a card.
+
+    Lost and expired cards cannot be unblocked.
+    """
     return _to_response(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
 
 

@@ -8,7 +8,7 @@ _UID_LENGTHS: Final = frozenset({4, 6, 7, 10})
 _MAX_LENGTH: Final = len("00:" * 10) - 1
 _UID_PATTERN: Final = re.compile(r"[0-9a-f]{2}([:-]?)[0-9a-f]{2}(?:\1[0-9a-f]{2})*", re.I | re.A)
 
-#: First byte of a 4-byte random UID, which the chip regenerates for each reader session.
+#: First byte of a 4-byte random UID, which the chip regenerates whenever it is read.
 _RANDOM_UID_PREFIX: Final = "08"
 
 

@@ -106,7 +106,10 @@ async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
 async def fund_partner(
     call: RequestContext, id: str, body: PartnerDeposit
 ) -> Reply[PartnerDepositReceipt]:
-    """Deposit money into a partner's account, from which the partner funds subscribers."""
+    """Deposit money into a partner's account.
+
+    The partner funds subscribers from this account.
+    """
 
     def receipt(shown: ReceiptFields) -> PartnerDepositReceipt:
         return PartnerDepositReceipt(
@@ -134,7 +137,10 @@ async def fund_partner(
     errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
 async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
-    """Suspend a partner. Its keys and webhooks are rejected immediately."""
+    """Suspend a partner.
+
+    Its keys and webhooks are rejected immediately.
+    """
     partner = await operations.suspend(call, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=to_record(partner))
 

@@ -105,7 +105,10 @@ async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
 async def suspend_processor(call: RequestContext, id: str, body: Reason) -> ProcessorResponse:
-    """Suspend a processor. All of its keys are rejected immediately."""
+    """Suspend a processor.
+
+    All of its keys are rejected immediately.
+    """
     processor = await operations.suspend(call, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor suspended", processor=to_record(processor))
 

@@ -45,10 +45,10 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
 async def list_subscriber_messages(
     call: RequestContext, id: str, query: MessageFilters
 ) -> Page[MessageRecord]:
-    """List the messages sent to a subscriber's phone, newest first, without their text.
+    """List the messages sent to a subscriber.
 
-    Messages sent before the subscriber acquired the phone number belong to its previous owner and
-    are not listed.
+    Newest first, without their text. Messages sent before the subscriber acquired the phone number
+    belong to its previous owner and are not listed.
 
     `status` is `queued`, `sent`, `delivered`, `read` or `failed`. `error_code` is the provider's
     error code, or `expired` for a message that never reached the provider. For a restricted

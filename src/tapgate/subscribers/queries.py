@@ -129,8 +129,8 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
     """Delete the statement files of a subscriber who becomes restricted.
 
-    Statement links work without credentials. The caller has saved the restriction first, on the row
-    that `lock_restriction` locks.
+    Statement links work without credentials. The caller has already saved the restriction, so a
+    concurrent `lock_restriction` waits for this transaction.
     """
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
 

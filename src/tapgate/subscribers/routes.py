@@ -177,9 +177,10 @@ async def update_subscriber(
     Fields that are absent or null keep their value. A higher `kyc_level` raises the limits, as
     defined by the account rules. A closed subscriber cannot be changed.
 
-    Setting `restricted` invalidates the subscriber's statement links. It also hides the record from
-    API keys, and from admins who have not verified a one-time code sent to the subscriber's phone.
-    The response to such callers contains only `id`, `restricted`, `status` and `status_reason`.
+    Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
+    record from API keys, and from admins who have not verified a one-time code sent to the
+    subscriber's phone. The response to such callers contains only `id`, `restricted`, `status` and
+    `status_reason`.
     """
     return await _to_disclosed_record(
         call, await operations.update(call, decode_subscriber_id(id), body)

@@ -23,8 +23,8 @@ async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleR
     """Get the limits of a KYC level.
 
     The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
-    and per month in the platform's time zone. `requirements` lists what a subscriber must provide
-    to reach the level.
+    and per month in the platform's time zone. `requirements` lists the conditions for reaching the
+    level.
 
     A payment up to `no_pin_limit` needs no PIN. Payments without a PIN on one card are limited to
     five times that amount per day.

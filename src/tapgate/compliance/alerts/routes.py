@@ -106,7 +106,10 @@ async def get_alert(call: RequestContext, id: str) -> AlertRecord:
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
 async def investigate_alert(call: RequestContext, id: str, body: Investigation) -> AlertResponse:
-    """Start investigating an alert, or add a note to an ongoing investigation."""
+    """Investigate an alert.
+
+    Starts the investigation, or adds a note to an ongoing one.
+    """
     alert = await operations.investigate(call, decode_alert_id(id), body)
     return AlertResponse(message="Alert under investigation", alert=await _to_record(call, alert))
 

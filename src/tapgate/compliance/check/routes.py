@@ -24,10 +24,11 @@ endpoints = Endpoints("Compliance")
 async def check_compliance(
     call: RequestContext, body: ComplianceCheckRequest
 ) -> ComplianceCheckResult:
-    """Check a transaction against status, limits and compliance rules without executing it.
+    """Check a transaction without executing it.
 
-    No money is moved, and nothing is recorded or counted. `violations` lists the error codes that
-    would refuse the transaction, and the types of the rules that would raise an alert or hold it.
+    The check covers status, limits and compliance rules. No money is moved, and nothing is recorded
+    or counted. `violations` lists the error codes that would refuse the transaction, and the types
+    of the rules that would raise an alert or hold it.
 
     `risk_level` is the highest severity among them. `score` is 0 if there are none, and otherwise
     10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100 (CRITICAL).

@@ -74,7 +74,10 @@ async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Pag
 async def block_terminal(
     call: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
-    """Block a terminal. Its keys are rejected immediately."""
+    """Block a terminal.
+
+    Its keys are rejected immediately.
+    """
     terminal = await operations.block(
         call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )

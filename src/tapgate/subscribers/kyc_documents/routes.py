@@ -59,7 +59,10 @@ async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> 
 async def list_kyc_documents(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[DocumentRecord]:
-    """List the KYC documents of a subscriber, newest first, without their images."""
+    """List the KYC documents of a subscriber.
+
+    Newest first, without the images.
+    """
     database = call.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
     await require_subscriber_access(database, call, subscriber.id, restricted=subscriber.restricted)
