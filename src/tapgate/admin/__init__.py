@@ -1,1 +1,1 @@
-"""Administrators: their sessions, each other, and the API keys they give out."""
+"""Admins: accounts, sessions, API keys and the audit log."""

@@ -1,4 +1,4 @@
-"""The audit log over HTTP: reading it, and proving that it is what was written."""
+"""Audit log endpoints: list entries and verify the hash chain."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -25,7 +25,7 @@ endpoints = Endpoints("Audit")
 
 _ACCESS = Access(roles="AC")
 
-#: How far the order of the chain and the order in time may be apart: of clocks set right, seconds.
+#: Maximum difference between chain order and time order. With synchronized clocks it is seconds.
 _MAX_CLOCK_SKEW = timedelta(hours=1)
 _SEQUENCE_AFTER_SQL = """sequence > coalesce((
                            SELECT sequence FROM audit_entries WHERE occurred_at < {}
@@ -53,10 +53,13 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
-    Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the
-    platform's time zone. `changes` has the old and the new value of each field, secrets masked.
-    Entries about a restricted subscriber, their cards, transactions and alerts have values and
-    reason masked too, until this admin has verified a code.
+    Entries are in chain order, newest first. `from` and `to` are inclusive, and dates are in the
+    platform's time zone. `changes` contains the old and new value of each field, with secrets
+    masked.
+
+    Entries about a restricted subscriber, or the subscriber's cards, transactions and alerts, also
+    have their values and reason masked until this admin verifies a one-time code.
+
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
@@ -80,15 +83,17 @@ async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page
 async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the chain of hashes over what was sealed since an earlier verification, and over
-    the newest 10,000 entries in any case; with `full=true`, over all of the log. `entries` counts
-    all of it in both cases. `unsealed` entries
-    are not in the chain yet. `first_broken` names the first entry that was changed, moved or put
-    in, or that follows on one that was removed; when the sealed end itself is gone, it is that
-    end's sequence number.
+    Recomputes the hash chain over the entries sealed since an earlier verification, and always over
+    at least the newest 10,000 entries. With `full=true`, it covers the entire log. `entries` counts
+    the entire log in both cases.
 
-    One verification runs at a time; requests that arrive while one runs get its result. 503 with
-    `Retry-After` while a longer one runs in another process or too many requests wait.
+    `unsealed` entries are not yet in the chain. `first_broken` is the first entry that was changed,
+    moved or inserted, or that follows a removed entry. If the end of the sealed chain is missing,
+    it is the sequence number of that end.
+
+    Only one verification runs at a time. Requests that arrive while it runs share its result. The
+    request fails with 503 and `Retry-After` while a longer verification runs in another process, or
+    if too many requests are waiting.
     """
     return await _get_verifier(call.services).verify(full=query.full)
 
@@ -97,7 +102,7 @@ _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
 
 
 def _get_verifier(services: Services) -> Verifier:
-    """The one of this process."""
+    """Return the verifier shared by all requests of this process."""
     found = _verifiers.get(services.database)
     if found is None:
         found = Verifier(services.database, services.vault, services.clock)
@@ -110,7 +115,7 @@ def _get_subject(row: Mapping[str, Any]) -> Subject:
 
 
 def build_page_query(query: AuditLogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
-    """The SQL of the newest entries that match, one more than the limit, and its values."""
+    """Return the SQL and values for the newest matching entries, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("sequence < {}", query.before_id)
     conditions.where("actor_id = {}", query.actor_id)
@@ -121,7 +126,8 @@ def build_page_query(query: AuditLogQuery, zone: ZoneInfo) -> tuple[str, list[ob
     start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
     conditions.where("occurred_at >= {}", start)
     conditions.where("occurred_at < {}", end)
-    # The same again, roughly, in the order of the list: without, all that came later is read.
+    # Repeat the period filter approximately on `sequence`, the sort key. Without it, PostgreSQL
+    # reads all later entries.
     conditions.where(_SEQUENCE_AFTER_SQL, start and start - _MAX_CLOCK_SKEW)
     conditions.where(_SEQUENCE_BEFORE_SQL, end and end + _MAX_CLOCK_SKEW)
     sql = f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}

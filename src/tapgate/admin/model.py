@@ -1,4 +1,4 @@
-"""Admins: request bodies, records and rejections."""
+"""Admins: request bodies, records and errors."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
 AdminRole = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
 AdminStatus = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
 
-#: What an API key may be allowed to do.
+#: Scopes that an API key can have.
 SCOPES = (
     "payments:read",
     "payments:write",
@@ -33,7 +33,7 @@ class Login(msgspec.Struct, kw_only=True):
 
 
 class Refresh(msgspec.Struct, kw_only=True):
-    refresh_token: Annotated[str, TextRule(4096)]  # whatever it is, only a known one is good
+    refresh_token: Annotated[str, TextRule(4096)]  # only issued tokens are accepted
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
@@ -57,8 +57,11 @@ class Admin(Me, frozen=True, kw_only=True):
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
-    """Refuse a password that is the admin's own name or e-mail address and, where `strict`, one
-    that is easy to guess. Development accepts what the interface accepts: twelve characters."""
+    """Reject a password that equals the admin's name or email address.
+
+    With `strict`, also reject easily guessed passwords. In development, any password that meets the
+    length rule is accepted.
+    """
     personal = (new.email, new.name)
     if new.password.casefold() in [text.casefold() for text in personal]:
         raise invalid_field("password", "must not be the e-mail address or the name")

@@ -1,4 +1,4 @@
-"""What can happen to admins: each change with its audit entry, in one database transaction."""
+"""Operations on admins. Each change and its audit entry share one database transaction."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,11 @@ _FIRST_ADMIN_NAME = "Administrator"
 
 
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
-    """A failure is recorded too, under the e-mail of an admin and never with the password."""
+    """Log an admin in and return the tokens.
+
+    Failed logins are also recorded, without the password. An email that belongs to no admin is
+    recorded as a hash, because it may be a password typed into the wrong field.
+    """
     try:
         address = origin.ip or ""
         charge = LoginCharge(services.throttle, address)
@@ -42,7 +46,7 @@ async def log_in(services: Services, origin: Origin, email: str, password: str) 
 
 
 async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tokens:
-    """A token that comes a second time has ended its session, which is worth an entry."""
+    """Exchange a refresh token. Token reuse ends the session and is recorded in the audit log."""
     try:
         return await services.authenticator.sessions.refresh(refresh_token)
     except TokenReuseError as reuse:
@@ -82,12 +86,12 @@ async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.R
 
 
 async def create_first_admin(services: Services, *, email: str, password: str) -> bool:
-    """Make the first system_admin when there is none; several processes may try at once."""
+    """Create the first `system_admin` if none exists. Concurrent calls are safe."""
     if await queries.has_system_admin(services.database):
         return False
     password_hash = await services.authenticator.passwords.hash(password)
     async with services.database.transaction() as tx:
-        # Whoever comes second waits here, then finds one.
+        # A concurrent process waits for this lock and then finds the admin.
         await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
         if await queries.has_system_admin(tx):
             return False
@@ -104,7 +108,10 @@ async def create_first_admin(services: Services, *, email: str, password: str) -
 
 
 async def disable(services: Services, origin: Origin, admin_id: int, *, by: int) -> asyncpg.Record:
-    """Nobody's own, nor the last one who could undo it. All its sessions end at once."""
+    """Disable an admin and end all of the admin's sessions immediately.
+
+    Admins cannot disable themselves, and the last active `system_admin` cannot be disabled.
+    """
     async with services.database.transaction() as tx:
         system_admins = await queries.lock_active_system_admins(tx)
         before = await queries.get(tx, admin_id, locked=True)
@@ -206,7 +213,10 @@ async def _record_failed_login(
 
 
 def _with_admin_actor(origin: Origin, admin: Mapping[str, Any]) -> Origin:
-    """Who was nobody when the request came is known once the password was right."""
+    """Return the origin with the admin as its actor.
+
+    The actor is unknown until the password is verified.
+    """
     actor = {
         "type": "admin",
         "id": ids.encode(ids.ADMIN, admin["id"]),

@@ -1,4 +1,4 @@
-"""The SQL about admins. Their sessions, passwords and keys are the credentials' business."""
+"""SQL queries for admins. Sessions, passwords and keys belong to `credentials`."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ async def insert(
     password_hash: str,
     now: datetime,
 ) -> asyncpg.Record | None:
-    """The new admin; None when the e-mail is taken."""
+    """Insert an admin and return it, or None if the email is taken."""
     return await tx.fetchrow(
         f"""INSERT INTO admins (id, email, name, role, password_hash, created_at)
             VALUES ($1, $2, $3, $4, $5, $6)
@@ -52,14 +52,14 @@ async def insert(
 
 
 async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyncpg.Record:
-    """The admin as it is now."""
+    """Set the status and return the updated admin."""
     return await tx.fetchrow(
         f"UPDATE admins SET status = $2 WHERE id = $1 RETURNING {_COLUMNS}", admin_id, status
     )
 
 
 async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
-    """Who they are, and that nobody else disables one meanwhile."""
+    """Return the active system admins, locked so that none is disabled concurrently."""
     rows = await tx.fetch(
         """SELECT id FROM admins WHERE role = $1 AND status = 'active'
            ORDER BY id FOR NO KEY UPDATE""",
@@ -75,7 +75,7 @@ async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
 
 
 async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
-    """In whose name the command line acts: the one who has been there longest."""
+    """Return the oldest active `system_admin`, on whose behalf the command line acts."""
     found: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
         SYSTEM_ADMIN,

@@ -1,4 +1,4 @@
-"""The endpoints of admins and their sessions."""
+"""Admin and session endpoints."""
 
 from tapgate import ids
 from tapgate.admin import model, operations, queries
@@ -19,13 +19,17 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 @endpoints.post("/api/v1/admin/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
 async def log_in(call: RequestContext, body: Login) -> Tokens:
-    """Log in with e-mail and password.
+    """Log in with email and password.
 
-    `token` is the bearer token of all other calls and lives `expires_in` seconds; `refresh_token`
-    gets the next one. Five failures for one e-mail from one address in 15 minutes: 429, with the
-    right password too. Failures for any e-mail from one address are limited to one per second and
-    30 in a burst: 429. Both name `Retry-After`, and so does the 503 while too many passwords are
-    being checked.
+    `token` is the bearer token for all other requests and is valid for `expires_in` seconds. Use
+    `refresh_token` to obtain the next one.
+
+    After five failures for one email from one IP address within 15 minutes, further attempts get
+    429, even with the correct password. Failures for any email from one IP address are limited to
+    one per second, with a burst of 30, and also get 429.
+
+    Both responses include `Retry-After`, as does the 503 returned while too many passwords are
+    being verified.
     """
     return await operations.log_in(call.services, call.origin, body.email, body.password)
 
@@ -33,15 +37,15 @@ async def log_in(call: RequestContext, body: Login) -> Tokens:
 @endpoints.post(
     "/api/v1/admin/refresh",
     access=_PUBLIC,
-    body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field may be
+    body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field's limit
     errors=(Code.UNAUTHORIZED,),
 )
 async def refresh_token(call: RequestContext, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
-    A refresh token is good for once: a second use looks like theft and ends the session with all
-    its tokens, access tokens too. It lives 30 days; 90 days after the login there is no refresh any
-    more.
+    A refresh token can be used once. Reuse is treated as theft and ends the session, including its
+    access tokens. A refresh token is valid for 30 days, and a session cannot be refreshed later
+    than 90 days after login.
     """
     return await operations.refresh(call.services, call.origin, body.refresh_token)
 
@@ -50,7 +54,7 @@ async def refresh_token(call: RequestContext, body: Refresh) -> Tokens:
 async def log_out(call: RequestContext) -> None:
     """Log out.
 
-    The session ends: its access token and its refresh token are refused at once, everywhere.
+    Ends the session. Its access token and refresh token are rejected immediately by every process.
     """
     admin_id, session_id = _get_admin_and_session_ids(call)
     await operations.log_out(call.services, call.origin, admin_id=admin_id, session_id=session_id)
@@ -58,7 +62,7 @@ async def log_out(call: RequestContext) -> None:
 
 @endpoints.get("/api/v1/admin/me", access=_ANY_ADMIN)
 async def get_me(call: RequestContext) -> Me:
-    """Get the admin who is logged in."""
+    """Get the authenticated admin."""
     admin_id, _ = _get_admin_and_session_ids(call)
     return model.to_me(await queries.get(call.services.database, admin_id))
 
@@ -69,11 +73,13 @@ async def get_me(call: RequestContext) -> Me:
 async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
-    The password has 12 to 255 characters, of any kind, and is neither the e-mail address nor the
-    name. In staging and production it must not be easy to guess either: common passwords, names,
-    dates, repetitions and keyboard patterns are refused, several unrelated words are fine. The
-    role decides what the admin may do: `system_admin` everything, `compliance_user` alerts, rules
-    and blocking, `support_user` reading and basic support, `finance_user` transactions and funding.
+    The password must have 12 to 255 characters of any kind and must not be the email address or the
+    name. In staging and production it must also be hard to guess. Common passwords, names, dates,
+    repetitions and keyboard patterns are rejected, while several unrelated words are accepted.
+
+    The role determines what the admin may do. `system_admin` has full access. `compliance_user`
+    covers alerts, rules and blocking. `support_user` covers read access and basic support.
+    `finance_user` covers transactions and funding.
     """
     return model.to_record(await operations.create(call.services, call.origin, body))
 
@@ -82,7 +88,7 @@ async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
 async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
     """List admins.
 
-    Newest first, disabled ones too.
+    Newest first, including disabled admins.
     """
     rows = await queries.list_page(
         call.services.database, before=query.before_id, limit=query.limit + 1
@@ -98,8 +104,8 @@ async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
 async def disable_admin(call: RequestContext, id: str) -> Admin:
     """Disable an admin.
 
-    The admin's sessions end at once and there is no new one. Nobody can disable oneself or the last
-    active system_admin: 403.
+    The admin's sessions end immediately, and the admin can no longer log in. Disabling yourself or
+    the last active `system_admin` fails with 403.
     """
     own_id, _ = _get_admin_and_session_ids(call)
     return model.to_record(
@@ -113,9 +119,9 @@ async def disable_admin(call: RequestContext, id: str) -> Admin:
     errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
 )
 async def enable_admin(call: RequestContext, id: str) -> Admin:
-    """Enable an admin who was disabled.
+    """Enable a disabled admin.
 
-    The password is the old one; sessions that were ended stay ended.
+    The password is unchanged. Ended sessions are not restored.
     """
     return model.to_record(
         await operations.enable(call.services, call.origin, _decode_admin_id(id))
@@ -130,7 +136,7 @@ def _decode_admin_id(shown: str) -> int:
 
 
 def _get_admin_and_session_ids(call: RequestContext) -> tuple[int, int]:
-    """The admin and the session behind a call that is open to admins alone."""
+    """Return the admin and session ids of a request to an endpoint that only admins can access."""
     admin_id, session_id = call.principal.admin_id, call.principal.session_id
     if admin_id is None or session_id is None:
         raise RuntimeError("the endpoint lets in more than admins")

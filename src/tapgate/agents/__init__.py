@@ -1,1 +1,1 @@
-"""Agents: people who take and hand out cash against a float."""
+"""Agents: people who exchange cash for electronic money, backed by a float."""

@@ -1,4 +1,4 @@
-"""What an agent is, what clients see of one, and how its state may move."""
+"""Agent records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,10 +25,10 @@ from tapgate.names import mask_name
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
 CommissionTier = Annotated[int, IntegerRange(1, 3)]
-#: As both of the agent's accounts have it.
+#: Status as stored on both of the agent's accounts.
 AccountStatus = Literal["active", "blocked", "closed"]
 
-#: The accounts' words for a state, and the clients'.
+#: Account status -> status in the API.
 PUBLIC_STATUSES: Final[Mapping[AccountStatus, str]] = {
     "active": "active",
     "blocked": "suspended",
@@ -38,10 +38,10 @@ PublicStatus = Annotated[str, Choice(*PUBLIC_STATUSES.values(), name="AgentStatu
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent as the platform knows it; money in minor units."""
+    """Agent as stored, with money in minor units."""
 
     id: int
-    account_id: int  # of the float, which is the agent's account to clients
+    account_id: int  # the float account, which the API returns as the agent's account
     commission_account_id: int
     agent_type: str
     name: str
@@ -58,11 +58,14 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     status_reason: str | None = None
     float_balance: int = 0
     commission_balance: int = 0
-    held: int = 0  # of both
+    held: int = 0  # across both accounts
 
     @property
     def public_name(self) -> str:
-        """What a customer may see: the business, or a masked name, `Aminata K.`"""
+        """Return the name disclosed to customers.
+
+        This is the business name, or a masked name such as `Aminata K.` if there is none.
+        """
         if self.business_name is not None:
             return self.business_name
         return mask_name(self.name)
@@ -73,7 +76,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent as clients see it. Every field is always there; what is not known is null."""
+    """Agent as returned by the API. Every field is always present; unknown values are null."""
 
     id: str
     agent_type: AgentType
@@ -143,13 +146,13 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
     commission_tier: CommissionTier = 1
 
     def __post_init__(self) -> None:
-        # Here, because it is told before any value is looked at.
+        # Checked here so that this error takes precedence over field validation errors.
         if self.agent_type == "sub_agent" and self.parent_agent_id is None:
             raise ApiError(Code.MISSING_PARENT)
 
 
 class AgentFilters(PageQuery, kw_only=True):
-    """Which agents a list is to show."""
+    """Filters for listing agents."""
 
     status: PublicStatus | None = None
     agent_type: AgentType | None = None
@@ -167,7 +170,7 @@ def build_agent(
     currency: str,
     now: datetime,
 ) -> Agent:
-    """The agent that a registration makes."""
+    """Build the agent that a registration creates."""
     return Agent(
         id=id,
         account_id=account_id,
@@ -187,7 +190,7 @@ def build_agent(
 
 
 def decode_parent_id(registration: AgentRegistration) -> int | None:
-    """Whose sub-agent it is to be."""
+    """Return the id of the parent agent of a registration, or None for a super agent."""
     if registration.parent_agent_id is None:
         return None
     if registration.agent_type == "super_agent":
@@ -214,7 +217,7 @@ TERMINATE: Final[Transition[AccountStatus]] = Transition(
 
 
 def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str | None) -> Agent:
-    """The agent in its next state, or a refusal by name."""
+    """Return the agent with its next status, or raise the error code of the transition."""
     require_not_terminated(agent)
     status = move.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
@@ -223,7 +226,7 @@ def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str 
 
 
 def require_not_terminated(agent: Agent) -> None:
-    """Terminated is final: nothing is changed any more."""
+    """Reject changes to a terminated agent. The status is final."""
     if agent.status == "closed":
         raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated")
 
@@ -233,7 +236,7 @@ def not_found() -> ApiError:
 
 
 def decode_agent_id(text: str) -> int:
-    """The number behind an agent's identifier; what is not one names nobody."""
+    """Return the numeric id behind a public agent id, or raise `AGENT_NOT_FOUND`."""
     number = ids.decode(ids.AGENT, text)
     if number is None:
         raise not_found()

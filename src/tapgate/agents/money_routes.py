@@ -1,5 +1,4 @@
-"""The endpoints that move an agent's money: float in, cash in, cash out, on to sub-agents, and the
-commission earned."""
+"""Agent money endpoints: float funding, cash-in, cash-out, float transfers, commission payouts."""
 
 from tapgate import ids
 from tapgate.edge.endpoint import Access, Endpoints, Reply
@@ -53,7 +52,7 @@ class CashIn(CustomerMoneyRequest, kw_only=True):
 
 
 class CashOut(CashIn, kw_only=True):
-    """`pin` is the subscriber's; for a child card it is the card's own."""
+    """Cash-out request. `pin` is the subscriber's PIN, or the card's own PIN for a child card."""
 
     pin: Pin
 
@@ -67,7 +66,7 @@ class FloatTransfer(MoneyRequest, kw_only=True):
 
 
 class CommissionPayout(MoneyRequest, kw_only=True):
-    """All the commission there is."""
+    """Request to pay out the agent's entire commission balance."""
 
 
 class FundingReceipt(Receipt, kw_only=True):
@@ -76,8 +75,11 @@ class FundingReceipt(Receipt, kw_only=True):
 
 
 class CashReceipt(Receipt, kw_only=True):
-    """`commission_earned` is zero while the transaction is under review. `subscriber_balance` is
-    null for a subscriber who becomes restricted during the request."""
+    """Receipt for a cash-in or cash-out.
+
+    `commission_earned` is zero while the transaction is under review. `subscriber_balance` is null
+    if the subscriber becomes restricted during the request.
+    """
 
     amount: str
     agent_balance: str
@@ -100,7 +102,10 @@ class PayoutReceipt(Receipt, kw_only=True):
     "/api/v1/agents/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS
 )
 async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
-    """Fund an agent's float: cash came in."""
+    """Fund an agent's float.
+
+    Records cash received by the platform as float.
+    """
 
     def receipt(shown: ReceiptFields) -> FundingReceipt:
         return FundingReceipt(
@@ -137,10 +142,11 @@ async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply
     ),
 )
 async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
-    """Take cash from a customer and put it into the wallet, out of the agent's float.
+    """Cash in to a customer's wallet.
 
-    The platform pays the agent a commission by the commission rules. The customer is named by
-    `subscriber_id` or by `card_serial`.
+    The agent takes cash, and the amount moves from the agent's float to the wallet. The platform
+    pays the agent a commission according to the commission rules. Identify the customer by
+    `subscriber_id` or `card_serial`.
     """
 
     def receipt(shown: ReceiptFields) -> CashReceipt:
@@ -181,10 +187,11 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     ),
 )
 async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
-    """Hand out cash to a customer against money from the wallet.
+    """Cash out from a customer's wallet.
 
-    The customer's PIN is looked at first, then the agent's; `details.party` is `receiver` when it
-    is the agent's that is wrong or locked.
+    The amount moves from the wallet to the agent's float, and the agent hands out cash. The
+    customer's PIN is verified first, then the agent's. If the agent's PIN is wrong or locked,
+    `details.party` is `receiver`.
     """
 
     def receipt(shown: ReceiptFields) -> CashReceipt:
@@ -219,7 +226,7 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
 )
 async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
-    """Transfer float to one's own sub-agent."""
+    """Transfer float from an agent to one of its sub-agents."""
 
     def receipt(shown: ReceiptFields) -> FloatTransferReceipt:
         return FloatTransferReceipt(
@@ -254,7 +261,7 @@ async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[Flo
 async def pay_out_commission(
     call: RequestContext, id: str, body: CommissionPayout
 ) -> Reply[PayoutReceipt]:
-    """Pay all the commission that an agent has earned into the float."""
+    """Pay out an agent's entire commission balance to the float."""
 
     def receipt(shown: ReceiptFields) -> PayoutReceipt:
         return PayoutReceipt(

@@ -1,4 +1,4 @@
-"""What can happen to an agent: registered, suspended, activated, terminated, given another PIN."""
+"""Operations on agents: register, suspend, activate, terminate and change the PIN."""
 
 import asyncpg
 import msgspec
@@ -18,7 +18,7 @@ from tapgate.subscribers.pins import require_strong_pin
 
 _trail = AuditTrail("agent")
 
-#: The audit log says that a PIN was changed, never from what to what.
+#: The audit log records that a PIN changed, never its value.
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
@@ -45,7 +45,7 @@ async def register(call: RequestContext, registration: AgentRegistration) -> Age
 
 
 async def _lock_parent(tx: asyncpg.Connection, parent_id: int) -> Agent:
-    """Locked, so that it is not terminated while it gets another sub-agent."""
+    """Lock and return the parent, so that it cannot be terminated while it gains a sub-agent."""
     parent = await queries.lock(tx, parent_id)
     model.require_valid_parent(parent)
     return parent
@@ -76,7 +76,10 @@ async def activate(call: RequestContext, agent_id: int, reason: str | None) -> A
 
 
 async def terminate(call: RequestContext, agent_id: int, reason: str) -> Agent:
-    """For good, once float and commission are gone. Sub-agents stay as they are."""
+    """Terminate an agent permanently.
+
+    The float and commission balances must be zero. Sub-agents are not affected.
+    """
     return await _change_status(call, agent_id, model.TERMINATE, reason)
 
 
@@ -96,7 +99,7 @@ async def _change_status(
 
 async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
     services = call.services
-    # The interface answers 400 to every new PIN that is not acceptable.
+    # This endpoint responds with 400 to every unacceptable new PIN.
     require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with services.database.transaction() as tx:
@@ -105,7 +108,7 @@ async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin:
         verdict = await check_pin(
             tx, agent.id, old_pin, services.pin_verifier.matches, services.clock(), services.new_id
         )
-        # A wrong PIN is not raised in here, so that its count is committed.
+        # A wrong PIN does not raise inside the transaction, so that the failure count is committed.
         if verdict.code is not None:
             await _trail.record(
                 tx, call, agent.public_id, "pin_changed", result="failure", reason=verdict.code

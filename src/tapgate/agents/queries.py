@@ -1,5 +1,8 @@
-"""The SQL of agents. Name, state and money are on the rows of their two accounts, whose locks guard
-the agent's row too."""
+"""SQL queries for agents.
+
+Name, status and money are stored on the rows of the agent's two accounts. The locks on those rows
+also guard the agent's row.
+"""
 
 import asyncpg
 
@@ -42,26 +45,31 @@ async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
 
 
 async def get_record(services: Services, agent_id: int) -> AgentRecord:
-    """As third parties are told about it."""
+    """Return an agent in its public representation, for event payloads."""
     return to_record(await get(services.database, agent_id))
 
 
 async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
-    """Whoever holds these locks decides alone: state, PIN; every movement of money waits."""
+    """Lock both accounts of an agent and return the agent.
+
+    The locks serialize changes to status and PIN, and block all transactions of the agent until the
+    database transaction ends.
+    """
     accounts = await tx.fetchrow(
         "SELECT account_id, commission_account_id FROM agents WHERE id = $1", agent_id
     )
     if accounts is None:
         raise not_found()
-    # In the order in which the ledger locks them, so that neither waits for the other in a circle.
+    # Lock in the same order as the ledger, to prevent deadlocks.
     for account_id in sorted(accounts):
         await lock_account(tx, account_id)
-    # Read only now: before, somebody else may still have been changing it.
+    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # granted.
     return await get(tx, agent_id)
 
 
 async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
-    """The newest of those who match; one more than the limit."""
+    """Return the newest matching agents, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("agent.id < {}", filters.before_id)
     conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status])
@@ -77,7 +85,7 @@ async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
 
 
 async def add(tx: asyncpg.Connection, agent: Agent) -> None:
-    """Both accounts must have been opened."""
+    """Insert an agent. Both of its accounts must already be open."""
     try:
         await tx.execute(
             """INSERT INTO agents
@@ -105,7 +113,7 @@ async def add(tx: asyncpg.Connection, agent: Agent) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, agent: Agent) -> None:
-    """Store the state, on both accounts. The caller has locked the agent."""
+    """Store the status on both accounts. The caller has locked the agent."""
     await tx.execute(
         """UPDATE accounts SET status = $3, status_reason = $4, updated_at = $5
            WHERE id IN ($1, $2)""",

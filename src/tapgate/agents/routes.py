@@ -1,4 +1,4 @@
-"""The endpoints of agents themselves: their records, states and PINs."""
+"""Agent endpoints: records, status and PIN."""
 
 import msgspec
 
@@ -54,7 +54,7 @@ class AgentResponse(msgspec.Struct, kw_only=True):
 async def register_agent(call: RequestContext, body: AgentRegistration) -> AgentRegistered:
     """Register an agent.
 
-    A sub_agent needs a `parent_agent_id`, which is a super_agent's; a super_agent has none.
+    A `sub_agent` requires the `parent_agent_id` of a `super_agent`. A `super_agent` has no parent.
     """
     record = to_record(await operations.register(call, body))
     return AgentRegistered(agent_id=record.id, agent=record)
@@ -64,8 +64,9 @@ async def register_agent(call: RequestContext, body: AgentRegistration) -> Agent
 async def list_agents(call: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
-    `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
-    business name or the phone number; one of the words has at least 3 characters.
+    `search` is either a complete agent ID or a list of words. Each word must occur, ignoring case,
+    in the name, business name or phone number, and at least one word must have 3 or more
+    characters.
     """
     rows = await queries.list_page(call.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
@@ -83,7 +84,7 @@ async def get_agent(call: RequestContext, id: str) -> AgentRecord:
     errors=(Code.AGENT_NOT_FOUND,),
 )
 async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
-    """Get an agent's float and the commission that is not paid out yet."""
+    """Get an agent's float balance and unpaid commission."""
     return to_balance(await queries.get(call.services.database, decode_agent_id(id)))
 
 
@@ -95,7 +96,7 @@ async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
 async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
-    From then on the agent moves no money and gets none.
+    A suspended agent can neither send nor receive money.
     """
     agent = await operations.suspend(call, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent suspended", agent=to_record(agent))
@@ -107,16 +108,16 @@ async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentRes
     errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
 )
 async def activate_agent(call: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
-    """Let a suspended agent work again."""
+    """Reactivate a suspended agent."""
     agent = await operations.activate(call, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent activated", agent=to_record(agent))
 
 
 @endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
 async def terminate_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
-    """Terminate an agent for good.
+    """Terminate an agent permanently.
 
-    Float and commission must be zero. Sub-agents stay as they are.
+    The float and commission balances must be zero. Sub-agents are not affected.
     """
     agent = await operations.terminate(call, decode_agent_id(id), body.reason)
     return AgentResponse(message="Agent terminated", agent=to_record(agent))

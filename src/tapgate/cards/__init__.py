@@ -1,1 +1,1 @@
-"""Cards: what subscribers and their children pay with."""
+"""Payment cards of subscribers and their children."""

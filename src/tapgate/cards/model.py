@@ -1,4 +1,4 @@
-"""What a card is, what clients see of one, and how its state may move."""
+"""Card records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -21,7 +21,7 @@ from tapgate.edge.pagination import PageQuery
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
-#: As it is stored. That a card has expired follows from its `expires_at`.
+#: Status as stored. Expiry is not stored: it is derived from `expires_at`.
 StoredCardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
 CardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
 CardType = Literal["PARENT", "CHILD"]
@@ -30,7 +30,7 @@ PublicType = Annotated[str, Choice(*get_args(CardType), name="CardType")]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One card as the platform knows it; money in minor units."""
+    """Card as stored, with money in minor units."""
 
     id: int
     serial: str
@@ -51,7 +51,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     day_spent: int = 0
     expires_at: datetime | None = None
     linked_at: datetime | None = None
-    #: Whether its subscriber is.
+    #: Whether the card's subscriber is restricted.
     restricted: bool = False
 
     @property
@@ -59,14 +59,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         return self.subscriber_name if self.child_name is None else self.child_name
 
     def status_at(self, now: datetime) -> CardStatus:
-        """A lost card stays lost; every other one expires."""
+        """Return the status at a given time. Cards in any status except `LOST` can expire."""
         if self.status != "LOST" and self.expires_at is not None and self.expires_at <= now:
             return "EXPIRED"
         return self.status
 
     @property
     def masked_serial(self) -> str:
-        """Enough for its holder to know which one: `••••0001`."""
+        """Return the serial with only its last four characters visible: `••••0001`."""
         return f"••••{self.serial[-4:]}"
 
     def spent_on(self, today: date) -> int:
@@ -74,7 +74,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A card as clients see it. Every field is always there; what is not known is null."""
+    """Card as returned by the API. Every field is always present; unknown values are null."""
 
     serial: str
     mac_address: str | None
@@ -94,9 +94,11 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A card as far as the caller may know it. Of a restricted subscriber's card only `serial`,
-    `status`, `status_reason`, `subscriber_id` and `restricted` (true) are there, unless the caller
-    has verified a code."""
+    """Card with the fields that the caller may see.
+
+    For a restricted subscriber's card, only `serial`, `status`, `status_reason`, `subscriber_id`
+    and `restricted` (true) are present, unless the caller has verified a one-time code.
+    """
 
     serial: str
     mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -129,7 +131,7 @@ def to_disclosed_record(record: CardRecord, *, hidden: bool) -> DisclosedCard:
 
 
 class RecordContext(NamedTuple):
-    """What a record also depends on: when it is looked at, and how the platform counts."""
+    """Current time, platform day and currency needed to render a card."""
 
     now: datetime
     today: date
@@ -187,7 +189,7 @@ class NewChildCard(msgspec.Struct, kw_only=True):
 
 
 class CardFilters(PageQuery, kw_only=True):
-    """Which cards a list is to show."""
+    """Filters for listing cards."""
 
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     status: PublicStatus | None = None
@@ -195,11 +197,11 @@ class CardFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-#: From which status to which a card may move.
+#: Maps each allowed current status to the next status.
 StatusTransitions = Mapping[CardStatus, StoredCardStatus]
 
 _BLOCK_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "BLOCKED"}
-#: A card that is blocked may still turn out to be gone.
+#: A blocked card can still be reported lost.
 _LOST_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
 _UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {"BLOCKED": "ACTIVE"}
 
@@ -212,7 +214,7 @@ _TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
     "compliance": _BLOCK_TRANSITIONS,
 }
 
-#: How a holder is told why.
+#: Reason texts used in the message to the cardholder.
 BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
     "lost": "it was reported lost",
     "stolen": "it was reported stolen",
@@ -230,7 +232,7 @@ class CardBlock(msgspec.Struct, kw_only=True):
 
 
 def block(card: Card, reason: str, now: datetime) -> Card:
-    """Blocked, or lost for good: the reason decides."""
+    """Block the card, or mark it as permanently lost, depending on the reason."""
     status = card.status_at(now)
     if status == "UNASSIGNED":
         raise ApiError(Code.CARD_NOT_LINKED)
@@ -253,7 +255,10 @@ def unblock(card: Card, reason: str | None, now: datetime) -> Card:
 
 
 def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
-    """Answered, not raised: the PIN that was tried before counts in any case."""
+    """Return the error that prevents linking a card, or None.
+
+    The error is returned, not raised, so that the PIN attempt made before is committed.
+    """
     match card.status_at(now):
         case "ACTIVE" | "BLOCKED":
             return ApiError(Code.CARD_ALREADY_LINKED)
@@ -275,7 +280,7 @@ def get_child_card_error(holder: Subscriber, children: int) -> ApiError | None:
 
 
 def link(card: Card, holder: Subscriber, now: datetime) -> Card:
-    """One of its subscriber's own cards; the PIN is the subscriber's."""
+    """Link a card as one of the subscriber's own cards, which use the subscriber's PIN."""
     return msgspec.structs.replace(
         card,
         type="PARENT",
@@ -292,7 +297,7 @@ def link(card: Card, holder: Subscriber, now: datetime) -> Card:
 def link_to_child(
     card: Card, holder: Subscriber, child: NewChildCard, currency: str, now: datetime
 ) -> Card:
-    """It spends from the same wallet, with a PIN and a limit of its own."""
+    """Link a card as a child card: same wallet, but its own PIN and daily limit."""
     return msgspec.structs.replace(
         link(card, holder, now),
         type="CHILD",

@@ -1,4 +1,4 @@
-"""What can happen to a card: linked, linked to a child, blocked, unblocked."""
+"""Operations on cards: link, link to a child, block and unblock."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -23,7 +23,7 @@ from tapgate.subscribers.restriction import require_editable, require_subscriber
 _trail = AuditTrail("card")
 
 _BLOCKED_TEMPLATE: Final = "card_blocked"
-#: Later than that, whoever asks is told by the card itself.
+#: Undelivered messages expire after this time. By then, using the card reveals that it is blocked.
 _NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
@@ -64,7 +64,10 @@ async def link_to_child(call: RequestContext, child: NewChildCard) -> Card:
 
 
 async def block(call: RequestContext, serial: str, reason: str) -> Card:
-    """Open to whoever may block at all, also for restricted subscribers: it protects them."""
+    """Block a card.
+
+    Blocking protects the cardholder, so it skips the check for restricted subscribers.
+    """
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
         now = call.services.clock()
@@ -96,7 +99,10 @@ async def _lock_subscriber_and_card(
 async def _notify_holder(
     tx: asyncpg.Connection, call: RequestContext, card: Card, reason: str
 ) -> None:
-    """Whoever asked for it: a holder who did not has to know."""
+    """Notify the subscriber of the block, regardless of who requested it.
+
+    A subscriber who did not request the block must learn about it.
+    """
     if card.subscriber_id is None:
         return
     holder = await subscribers.get(tx, card.subscriber_id)
@@ -131,6 +137,6 @@ async def _save(
 
 
 def get_record_context(call: RequestContext) -> RecordContext:
-    """How a card is to be shown now."""
+    """Return the context for rendering cards at the current time."""
     now, settings = call.services.clock(), call.services.settings
     return RecordContext(now, get_platform_day(now, settings.timezone), settings.currency)

@@ -1,4 +1,4 @@
-"""The SQL of cards. Once a card is linked, its account's lock guards its row too."""
+"""SQL queries for cards. The account's lock also guards the rows of the cards linked to it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -31,7 +31,10 @@ async def get(reader: Database | asyncpg.Connection, serial: str) -> Card:
 
 
 async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card | None:
-    """By its serial, or by its UID in any spelling. A serial that looks like a UID is a serial."""
+    """Return the card with this serial or UID, or None.
+
+    The UID may be in any notation. A serial takes precedence over a UID.
+    """
     row = await reader.fetchrow(
         f"""{_SELECT} WHERE c.serial = $1 OR c.uid = $2
             ORDER BY c.serial = $1 DESC LIMIT 1""",
@@ -42,9 +45,9 @@ async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card |
 
 
 async def lock(tx: asyncpg.Connection, serial: str) -> Card:
-    """Whoever holds this lock decides alone; payments with the card wait.
+    """Lock a card's account and return the card. Payments with the card wait for the lock.
 
-    A card that is not linked has no account to lock, and nothing but a link to wait for.
+    An unlinked card has no account to lock, and only linking can change it concurrently.
     """
     card = await get(tx, serial)
     if card.account_id is None:
@@ -54,14 +57,19 @@ async def lock(tx: asyncpg.Connection, serial: str) -> Card:
 
 
 async def lock_for_linking(tx: asyncpg.Connection, serial: str) -> Card:
-    """Two who link the same card queue here. The caller has locked the wallet's account, which
-    comes first."""
+    """Lock a card's row, so that concurrent attempts to link it are serialized.
+
+    Lock order: the caller has already locked the wallet's account.
+    """
     await tx.execute("SELECT FROM cards WHERE serial = $1 FOR NO KEY UPDATE", serial)
     return await get(tx, serial)
 
 
 async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
-    """The child cards that are not gone for good. The caller has locked the subscriber."""
+    """Count the child cards that are neither lost nor expired.
+
+    The caller has locked the subscriber.
+    """
     count: int = await tx.fetchval(
         """SELECT count(*) FROM cards
            WHERE subscriber_id = $1 AND type = 'CHILD' AND status <> 'LOST'
@@ -75,7 +83,7 @@ async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: dat
 async def list_page(
     database: Database, filters: CardFilters, caller: Principal, now: datetime
 ) -> list[Card]:
-    """The newest of those that match and that the caller may see; one more than the limit."""
+    """Return the newest matching cards visible to the caller, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("c.id < {}", filters.before_id)
     holder = filters.subscriber_id
@@ -95,7 +103,7 @@ async def list_page(
 
 
 def _filter_by_status(conditions: Conditions, status: str, now: datetime) -> None:
-    """As `Card.status_at` has it."""
+    """Filter by status, with the same rules as `Card.status_at`."""
     if status == "EXPIRED":
         conditions.where("c.status <> 'LOST' AND c.expires_at <= {}", now)
         return
@@ -105,12 +113,12 @@ def _filter_by_status(conditions: Conditions, status: str, now: datetime) -> Non
 
 
 def _list_spellings(word: str) -> Iterable[str]:
-    """As typed, for a serial; without separators, for a UID in any spelling."""
+    """Return the word as typed, for serials, and without separators, for UIDs in any notation."""
     return dict.fromkeys((word, word.replace(":", "").replace("-", "")))
 
 
 async def save(tx: asyncpg.Connection, card: Card) -> None:
-    """Store all that may change but what is spent. The caller has locked the card."""
+    """Store all mutable fields except spending. The caller has locked the card."""
     await tx.execute(
         """UPDATE cards
            SET type = $2, status = $3, status_reason = $4, subscriber_id = $5, account_id = $6,

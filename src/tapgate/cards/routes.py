@@ -1,4 +1,4 @@
-"""The endpoints of cards."""
+"""Card endpoints."""
 
 import msgspec
 
@@ -64,7 +64,10 @@ def _to_response(call: RequestContext, message: str, card: Card) -> CardResponse
     errors=_LINK_ERRORS,
 )
 async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
-    """Link a card to a subscriber, whose PIN is the card's from then on."""
+    """Link a card to a subscriber.
+
+    The card uses the subscriber's PIN.
+    """
     return _to_response(call, "Card linked", await operations.link(call, body))
 
 
@@ -77,7 +80,7 @@ async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
 async def create_child_card(call: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
-    It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
+    The card spends from the parent's wallet, up to its own daily limit and with its own PIN.
     """
     return _to_response(call, "Child card created", await operations.link_to_child(call, body))
 
@@ -86,9 +89,9 @@ async def create_child_card(call: RequestContext, body: NewChildCard) -> CardRes
 async def list_cards(call: RequestContext, query: CardFilters) -> Page[CardRecord]:
     """List cards, newest first.
 
-    `search` is words that each occur, in any case, in the serial or the NFC UID; one of the words
-    has at least 3 characters, separators not counted. Cards of restricted subscribers are left out
-    for those to whom they are closed.
+    `search` is a list of words. Each word must occur, ignoring case, in the serial or the NFC UID.
+    At least one word must have 3 or more characters, not counting separators. Cards of restricted
+    subscribers that the caller may not access are omitted.
     """
     services, now = call.services, get_record_context(call)
     rows = await queries.list_page(services.database, query, call.principal, now.now)
@@ -117,10 +120,11 @@ async def get_card(call: RequestContext, serial: str) -> CardRecord:
 async def block_card(call: RequestContext, serial: str, body: CardBlock) -> DisclosedCardResponse:
     """Block a card.
 
-    Payments with it are refused immediately. `lost`, `stolen` and `damaged` are permanent; a
-    blocked card may still be reported so. A restricted subscriber's card can be blocked without a
-    one-time code: the response then has only `serial`, `status`, `status_reason`, `subscriber_id`
-    and `restricted`.
+    Payments with the card are declined immediately. The reasons `lost`, `stolen` and `damaged` are
+    permanent, and can also be given for a card that is already blocked.
+
+    A restricted subscriber's card can be blocked without a one-time code. The response then
+    contains only `serial`, `status`, `status_reason`, `subscriber_id` and `restricted`.
     """
     card = await operations.block(call, serial, body.reason)
     hidden = await find_accounts_hidden_from(call.services.database, call, [card.account_id])
@@ -142,7 +146,10 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
     ),
 )
 async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
-    """Unblock a card that is not lost or expired."""
+    """Unblock a card.
+
+    Lost and expired cards cannot be unblocked.
+    """
     return _to_response(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
 
 
@@ -156,8 +163,10 @@ async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) 
 async def upload_cards(call: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.
 
-    The file is the body, or `file` in a form. Its header is `Serial No.,MAC Address` and perhaps
-    `,Expiry Date`; it has at most 10,000 rows. Cards that are there already are skipped; good rows
-    are kept when others are bad. `row` is the line in the file, the header is 1.
+    Send the file as the request body, or as `file` in a multipart form. The header is `Serial
+    No.,MAC Address`, optionally followed by `,Expiry Date`. A file has at most 10,000 rows.
+
+    Existing cards are skipped, and valid rows are stored even if other rows fail. `row` is the line
+    number in the file, where the header is line 1.
     """
     return await upload(call, call.get_header(b"content-type"), body)

@@ -1,19 +1,22 @@
-"""What a card's chip says when it is asked who it is: an NFC UID, or a MAC address."""
+"""Card chip identifiers: NFC UIDs and MAC addresses."""
 
 import re
 from typing import Final
 
-#: ISO 14443-3 has UIDs of 4, 7 and 10 octets; a MAC address has 6.
+#: ISO 14443-3 defines UIDs of 4, 7 and 10 bytes. A MAC address has 6.
 _UID_LENGTHS: Final = frozenset({4, 6, 7, 10})
 _MAX_LENGTH: Final = len("00:" * 10) - 1
 _UID_PATTERN: Final = re.compile(r"[0-9a-f]{2}([:-]?)[0-9a-f]{2}(?:\1[0-9a-f]{2})*", re.I | re.A)
 
-#: The first octet of a four-octet UID that the chip makes up anew whenever it is asked.
+#: First byte of a 4-byte random UID, which the chip regenerates whenever it is read.
 _RANDOM_UID_PREFIX: Final = "08"
 
 
 def parse_uid(text: str) -> str | None:
-    """`04-a2-b3-c4`, `04a2b3c4` -> `04:A2:B3:C4`; None for what is not one."""
+    """Normalize a UID, or return None if it is invalid.
+
+    `04-a2-b3-c4` and `04a2b3c4` become `04:A2:B3:C4`.
+    """
     if len(text) > _MAX_LENGTH or not _UID_PATTERN.fullmatch(text):
         return None
     octets = bytes.fromhex(re.sub("[:-]", "", text))
@@ -21,5 +24,5 @@ def parse_uid(text: str) -> str | None:
 
 
 def is_random_uid(uid: str) -> bool:
-    """Whether the next tap would show another one, so that no card can be known by it."""
+    """Return whether a UID is random. It changes with every tap, so it cannot identify a card."""
     return uid.count(":") == 3 and uid.startswith(_RANDOM_UID_PREFIX)

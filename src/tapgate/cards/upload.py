@@ -1,4 +1,4 @@
-"""Cards come in by the file: what is new in it becomes cards, what is there already stays."""
+"""Bulk card upload: creates the new cards in a file and skips existing ones."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -18,11 +18,11 @@ from tapgate.store.database import Database
 
 _trail = AuditTrail("card")
 
-#: Held by the one upload that writes: two files that name the same cards in another order would
-#: wait for each other.
-LOCK_KEY: Final = 0x63_6172_6473  # "cards"
+#: Advisory lock held by the single active upload. Two files that list the same cards in a different
+#: order would otherwise deadlock.
+LOCK_KEY: Final = 0x63_6172_6473  # "cards" in ASCII
 
-#: Ten thousand cards and what they are searched by are more work than a statement usually is.
+#: Exceeds the usual statement timeout, because inserting and indexing 10,000 cards takes longer.
 UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
@@ -30,7 +30,7 @@ _DUPLICATE_UID: Final = {"MAC Address": "belongs to another card"}
 
 
 class UploadCardsResponse(msgspec.Struct, kw_only=True):
-    """`total` is all of the others together."""
+    """Result of a card upload. `total` is the sum of created, skipped and failed rows."""
 
     success: bool = True
     message: str
@@ -43,9 +43,12 @@ class UploadCardsResponse(msgspec.Struct, kw_only=True):
 async def upload(
     call: RequestContext, content_type: str | None, body: bytes
 ) -> UploadCardsResponse:
-    """Good rows are kept when others are bad; the same file again changes nothing."""
+    """Upload cards from a file. Valid rows are stored even if other rows fail.
+
+    Uploading the same file again changes nothing.
+    """
     services = call.services
-    # In a thread: thousands of rows are no reason to let others wait.
+    # Parse in a thread, so that thousands of rows do not block the event loop.
     rows, errors = await asyncio.to_thread(
         upload_file.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
@@ -80,8 +83,11 @@ async def upload(
 
 @asynccontextmanager
 async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Connection]:
-    """The database transaction of the one upload that writes. The others look again and again,
-    since waiting in the database would keep connections that payments need."""
+    """Yield the database transaction of the single active upload.
+
+    Other uploads poll for the lock. Waiting inside the database would occupy connections that
+    payments need.
+    """
     deadline = monotonic() + UPLOAD_TIMEOUT_SECONDS
     while True:
         async with database.transaction() as tx:
@@ -96,7 +102,7 @@ async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Conne
 async def _insert_cards(
     tx: asyncpg.Connection, call: RequestContext, rows: Sequence[CardRow]
 ) -> set[str]:
-    """The serials of those that are cards from now on."""
+    """Insert the new cards and return their serials."""
     now = call.services.clock()
     found = await tx.fetch(
         """INSERT INTO cards (id, serial, uid, status, expires_at, created_at, updated_at)

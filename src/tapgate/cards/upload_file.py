@@ -1,4 +1,4 @@
-"""The file of a card upload: found in the request, read, and checked line by line. No I/O."""
+"""Parser and validator for card upload files. Performs no I/O."""
 
 import csv
 import io
@@ -17,12 +17,12 @@ from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
-#: Blank lines are no rows; a spreadsheet leaves some, and nobody millions.
+#: Blank lines do not count as rows. Spreadsheets leave some, but never millions.
 MAX_LINES: Final = 10 * MAX_ROWS
-#: Room for the empty columns of any spreadsheet. A line becomes a list of its columns, thirty times
-#: as large as they are when they are many.
+#: Allows for the empty columns that spreadsheets add. A line is parsed into a list of columns,
+#: which takes up to thirty times the line's size if the columns are many.
 MAX_LINE_LENGTH: Final = 64 * 1024
-#: A form from anywhere has a handful.
+#: Ordinary forms have only a few parts.
 MAX_PARTS: Final = 100
 
 _ACCEPTED_HEADERS: Final = (
@@ -30,7 +30,7 @@ _ACCEPTED_HEADERS: Final = (
     ["serial no.", "mac address", "expiry date"],
 )
 _MULTIPART_TYPE: Final = b"multipart/form-data"
-#: The body by media type, for the OpenAPI document.
+#: Request body schemas by media type, for the OpenAPI document.
 UPLOAD_MEDIA_TYPES: Final = {
     "text/csv": {
         "schema": {
@@ -58,7 +58,7 @@ UPLOAD_MEDIA_TYPES: Final = {
         "encoding": {"file": {"contentType": "text/csv"}},
     },
 }
-#: Leaves room for every time zone before the calendar ends.
+#: Leaves room for time zone conversion before the maximum date, in year 9999.
 _MAX_EXPIRY_YEAR: Final = 9998
 _END_OF_DAY: Final = time(23, 59, 59, 999_000)
 _MAX_SERIAL_LENGTH: Final = 32
@@ -68,7 +68,7 @@ _DAY_RULE = DateRule()
 
 
 class CardRow(NamedTuple):
-    """A line that could become a card."""
+    """Valid row of an upload file."""
 
     line: int
     serial: str
@@ -77,7 +77,7 @@ class CardRow(NamedTuple):
 
 
 class RowError(msgspec.Struct, frozen=True):
-    """Why a line does not become a card."""
+    """Row of an upload file that was rejected, with the reason."""
 
     row: int
     serial: str
@@ -92,7 +92,7 @@ class ParsedFile(NamedTuple):
 def parse_upload(
     content_type: str | None, body: bytes, now: datetime, zone: ZoneInfo
 ) -> ParsedFile:
-    """What was sent, as a form with a `file` or as it is."""
+    """Parse an upload, sent either as a form with a `file` part or as the raw body."""
     return _check_rows(_read_records(_decode_text(_extract_file(content_type, body))), now, zone)
 
 
@@ -124,7 +124,7 @@ def _extract_file(content_type: str | None, body: bytes) -> bytes:
 
 
 class _FilePartCollector:
-    """Collects the parts of a form that are named `file`."""
+    """Collects the form parts named `file`."""
 
     def __init__(self) -> None:
         self.files: list[bytearray] = []
@@ -176,7 +176,7 @@ def _decode_text(file: bytes) -> str:
 
 
 def _read_records(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Each record with the line it begins on; blank ones are left out, the header is checked."""
+    """Yield each non-blank record with the line on which it begins, after checking the header."""
     reader = csv.reader(_read_lines(text), strict=True)
     line = 1
     try:
@@ -209,7 +209,7 @@ def _read_lines(text: str) -> Iterator[str]:
 
 
 def _fit_to_header(fields: list[str], columns: int) -> list[str]:
-    """As many fields as the header has; spreadsheets leave out or add empty ones at the end."""
+    """Match the number of fields to the header. Spreadsheets omit or add empty trailing fields."""
     while len(fields) > columns and not fields[-1]:
         fields.pop()
     return fields + [""] * (columns - len(fields))
@@ -266,7 +266,7 @@ def _parse_uid_field(text: str) -> str | None:
 
 
 def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
-    """The card works until the end of that day."""
+    """Parse an expiry date. The card remains valid until the end of that day."""
     if not text:
         return None
     try:
@@ -286,6 +286,6 @@ def _require_unique(column: str, value: str | None, seen: dict[str, int]) -> Non
 
 
 def build_row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:
-    """The serial as it was sent, but nothing that is not one."""
+    """Build a row error, with the serial stripped of unprintable characters and truncated."""
     printable = "".join(filter(str.isprintable, serial))[:_MAX_SERIAL_LENGTH]
     return RowError(line, printable, "; ".join(f"{at} {what}" for at, what in problems.items()))

@@ -1,1 +1,1 @@
-"""Compliance: the rules that are watched by, the alerts they raise, and the limits of accounts."""
+"""Compliance: screening rules, the alerts that they raise, and account limits."""

@@ -1,4 +1,4 @@
-"""How grave something is, in rising order."""
+"""Severity levels, in ascending order."""
 
 from typing import Annotated, Final
 

@@ -1,1 +1,1 @@
-"""Partners: companies that fund wallets from outside."""
+"""Partners: companies that fund wallets from outside the platform."""

@@ -1,4 +1,4 @@
-"""What a partner is, what clients see of one, and how its state may move."""
+"""Partner records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,12 +15,12 @@ from tapgate.errors import ApiError, Code
 PartnerStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]
 
-#: How the account of a partner keeps its state.
+#: Partner status -> status stored on its account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):
-    """One partner as the platform knows it; money in minor units."""
+    """Partner as stored, with money in minor units."""
 
     id: int
     account_id: int
@@ -33,7 +33,7 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A partner as clients see it. The balance is negative while it uses its overdraft."""
+    """Partner as returned by the API. The balance is negative while the overdraft is in use."""
 
     id: str
     name: str
@@ -59,7 +59,7 @@ def to_record(partner: Partner) -> PartnerRecord:
 
 
 class PartnerFilters(PageQuery, kw_only=True):
-    """Which partners a list is to show."""
+    """Filters for listing partners."""
 
     status: PublicStatus | None = None
     search: SearchText | None = None
@@ -79,7 +79,7 @@ ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
 
 
 def apply_transition(partner: Partner, move: Transition[PartnerStatus]) -> Partner:
-    """The partner in its next state, or a refusal by name."""
+    """Return the partner with its next status, or raise the error code of the transition."""
     status = move.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
 
@@ -89,7 +89,7 @@ def not_found() -> ApiError:
 
 
 def decode_partner_id(text: str) -> int:
-    """The number behind a partner's identifier; what is not one names nobody."""
+    """Return the numeric id behind a public partner id, or raise `PARTNER_NOT_FOUND`."""
     number = ids.decode(ids.PARTNER, text)
     if number is None:
         raise not_found()

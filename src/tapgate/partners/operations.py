@@ -1,4 +1,4 @@
-"""Operations on partners: create, suspend, activate, rotate the webhook secret."""
+"""Operations on partners: create, suspend, activate and rotate the webhook secret."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class CreatedPartner(NamedTuple):
 
 
 async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
-    """With its signing key and the secret of its webhook."""
+    """Create a partner with its signing key and webhook secret."""
     services, currency = call.services, call.services.settings.currency
     partner = Partner(
         id=services.new_id(),
@@ -65,7 +65,7 @@ async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
 
 
 async def suspend(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
-    """From the moment that this returns, no process lets its keys or its webhook in."""
+    """Suspend a partner. When this returns, no process accepts its keys or webhooks."""
     return await _change_status(call, partner_id, model.SUSPEND, reason)
 
 
@@ -74,7 +74,7 @@ async def activate(call: RequestContext, partner_id: int, reason: str | None) ->
 
 
 async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_seconds: int) -> str:
-    """Return a new secret. The previous one verifies until the grace period ends."""
+    """Return a new webhook secret. The previous one stays valid until the grace period ends."""
     services = call.services
     new = services.authenticator.webhook_secrets.create(partner_id)
     until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None

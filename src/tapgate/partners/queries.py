@@ -1,5 +1,8 @@
-"""The SQL of partners. State, name, money and overdraft are on the account's row, whose lock guards
-both rows."""
+"""SQL queries for partners.
+
+Status, name, money and overdraft are stored on the account row. The lock on that row guards both
+the account and the partner row.
+"""
 
 from datetime import datetime
 
@@ -30,17 +33,18 @@ async def require_exists(reader: Database | asyncpg.Connection, partner_id: int)
 
 
 async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
-    """Whoever holds this lock decides alone about the partner's state."""
+    """Lock a partner's account, which serializes status changes, and return the partner."""
     account_id = await tx.fetchval("SELECT account_id FROM partners WHERE id = $1", partner_id)
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read only now: before, somebody else may still have been changing it.
+    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # granted.
     return await get(tx, partner_id)
 
 
 async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
-    """The newest of those that match; one more than the limit."""
+    """Return the newest matching partners, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
@@ -53,7 +57,7 @@ async def list_page(database: Database, filters: PartnerFilters) -> list[Partner
 
 
 async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -> None:
-    """Its account must have been opened; the secret is sealed."""
+    """Insert a partner with its sealed webhook secret. Its account must already be open."""
     await tx.execute(
         "INSERT INTO partners (id, account_id, webhook_secret, created_at) VALUES ($1, $2, $3, $4)",
         partner.id,
@@ -66,9 +70,10 @@ async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -
 async def rotate_webhook_secret(
     tx: asyncpg.Connection, partner_id: int, webhook_secret: bytes, previous_until: datetime | None
 ) -> bool:
-    """Store a new sealed secret and return whether there is such a partner.
+    """Store a new sealed secret, and return whether the partner exists.
 
-    The secret before it is kept until then, the one before that is not.
+    The current secret becomes the previous one and is kept if `previous_until` is set. Any older
+    secret is discarded.
     """
     updated = await tx.fetchval(
         """UPDATE partners SET webhook_secret = $2,
@@ -85,7 +90,7 @@ async def rotate_webhook_secret(
 async def save_state(
     tx: asyncpg.Connection, partner: Partner, reason: str | None, now: datetime
 ) -> None:
-    """The caller has locked the partner."""
+    """Store the status. The caller has locked the partner."""
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         partner.account_id,

@@ -1,4 +1,4 @@
-"""The endpoints of partners."""
+"""Partner endpoints."""
 
 import msgspec
 
@@ -36,7 +36,7 @@ _ACCESS = Access(roles="A")
 
 
 class PartnerCreated(msgspec.Struct, kw_only=True):
-    """The only time that the secrets are shown."""
+    """Response to creating a partner. The secrets are returned only here."""
 
     partner: PartnerRecord
     api_key_id: str
@@ -45,7 +45,7 @@ class PartnerCreated(msgspec.Struct, kw_only=True):
 
 
 class PartnerWebhookSecret(msgspec.Struct, kw_only=True):
-    """The only response that contains the new secret."""
+    """Response to rotating a webhook secret. The new secret is returned only here."""
 
     webhook_secret: str
 
@@ -67,9 +67,9 @@ class PartnerDepositReceipt(Receipt, kw_only=True):
 
 @endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
 async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreated:
-    """Create a partner, with its signing key and the secret of its webhook.
+    """Create a partner with its signing key and webhook secret.
 
-    The secrets are shown this once.
+    The secrets are returned only in this response.
     """
     partner, key, webhook_secret = await operations.create(call, body)
     return PartnerCreated(
@@ -84,8 +84,8 @@ async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreat
 async def list_partners(call: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 
-    `search` is a whole partner identifier, or words that each occur, in any case, in the name; one
-    of the words has at least 3 characters.
+    `search` is either a complete partner ID or a list of words. Each word must occur, ignoring
+    case, in the name, and at least one word must have 3 or more characters.
     """
     rows = await queries.list_page(call.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
@@ -106,7 +106,10 @@ async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
 async def fund_partner(
     call: RequestContext, id: str, body: PartnerDeposit
 ) -> Reply[PartnerDepositReceipt]:
-    """Put money on a partner's account, to fund subscribers with."""
+    """Deposit money into a partner's account.
+
+    The partner funds subscribers from this account.
+    """
 
     def receipt(shown: ReceiptFields) -> PartnerDepositReceipt:
         return PartnerDepositReceipt(
@@ -134,7 +137,10 @@ async def fund_partner(
     errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
 async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
-    """Suspend a partner: its keys and its webhook are refused at once."""
+    """Suspend a partner.
+
+    Its keys and webhooks are rejected immediately.
+    """
     partner = await operations.suspend(call, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=to_record(partner))
 
@@ -145,7 +151,7 @@ async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -
     errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
 )
 async def activate_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
-    """Activate a partner that was suspended."""
+    """Reactivate a suspended partner."""
     partner = await operations.activate(call, decode_partner_id(id), body.reason)
     return PartnerResponse(message="Partner activated", partner=to_record(partner))
 
@@ -158,11 +164,11 @@ async def activate_partner(call: RequestContext, id: str, body: OptionalReason) 
 async def rotate_partner_webhook_secret(
     call: RequestContext, id: str, body: Rotation
 ) -> PartnerWebhookSecret:
-    """Rotate the secret of a partner's webhook.
+    """Rotate a partner's webhook secret.
 
-    `webhook_secret` is the new secret, shown in this response only. Both secrets verify until
-    `grace_seconds` (0 to 86,400, default 0) have passed; a further rotation ends the older one
-    immediately.
+    `webhook_secret` is the new secret and is returned only in this response. The previous secret
+    remains valid for `grace_seconds` (0 to 86,400, default 0). Another rotation discards the older
+    secret immediately.
     """
     secret = await operations.rotate_webhook_secret(
         call, decode_partner_id(id), body.grace_seconds or 0

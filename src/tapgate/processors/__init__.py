@@ -1,1 +1,1 @@
-"""Processors: merchants, their terminals and their signing keys."""
+"""Processors: merchants, with their terminals and signing keys."""

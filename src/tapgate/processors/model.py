@@ -1,4 +1,4 @@
-"""What a processor is, what clients see of one, and how its state may move."""
+"""Processor records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,12 +15,12 @@ from tapgate.errors import ApiError, Code
 ProcessorStatus = Literal["active", "suspended"]
 PublicStatus = Annotated[str, Choice(*get_args(ProcessorStatus), name="ProcessorStatus")]
 
-#: How the account of a processor keeps its state.
+#: Processor status -> status stored on its account.
 ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):
-    """One processor as the platform knows it; money in minor units."""
+    """Processor as stored, with money in minor units."""
 
     id: int
     account_id: int
@@ -36,7 +36,7 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A processor as clients see it. Every field is always there; what is not known is null."""
+    """Processor as returned by the API. Every field is always present; unknown values are null."""
 
     id: str
     name: str
@@ -74,7 +74,7 @@ class NewProcessor(msgspec.Struct, kw_only=True):
 
 
 class ProcessorFilters(PageQuery, kw_only=True):
-    """Which processors a list is to show."""
+    """Filters for listing processors."""
 
     status: PublicStatus | None = None
     search: SearchText | None = None
@@ -91,7 +91,7 @@ ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
 def apply_transition(
     processor: Processor, move: Transition[ProcessorStatus], reason: str | None
 ) -> Processor:
-    """The processor in its next state, or a refusal by name."""
+    """Return the processor with its next status, or raise the error code of the transition."""
     status = move.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
@@ -102,7 +102,7 @@ def not_found() -> ApiError:
 
 
 def decode_processor_id(text: str) -> int:
-    """The number behind a processor's identifier; what is not one names nobody."""
+    """Return the numeric id behind a public processor id, or raise `PROCESSOR_NOT_FOUND`."""
     number = ids.decode(ids.PROCESSOR, text)
     if number is None:
         raise not_found()

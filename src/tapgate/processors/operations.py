@@ -1,4 +1,4 @@
-"""What can happen to a processor: created, suspended, activated."""
+"""Operations on processors: create, suspend and activate."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class CreatedProcessor(NamedTuple):
 
 
 async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
-    """With its first signing key."""
+    """Create a processor with its first signing key."""
     services, now = call.services, call.services.clock()
     processor = Processor(
         id=services.new_id(),
@@ -64,7 +64,7 @@ async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
 
 
 async def suspend(call: RequestContext, processor_id: int, reason: str) -> Processor:
-    """From the moment that this returns, no process lets its keys in."""
+    """Suspend a processor. When this returns, no process accepts its keys."""
     return await _change_status(call, processor_id, model.SUSPEND, reason)
 
 

@@ -1,5 +1,8 @@
-"""The SQL of processors. State, name and money are on the account's row, whose lock guards both
-rows."""
+"""SQL queries for processors.
+
+Status, name and money are stored on the account row. The lock on that row guards both the account
+and the processor row.
+"""
 
 import asyncpg
 
@@ -29,7 +32,7 @@ async def get(reader: Database | asyncpg.Connection, processor_id: int) -> Proce
 
 
 async def require_exists(reader: Database | asyncpg.Connection, processor_id: int) -> None:
-    """Refuse what would belong to a processor that is not there."""
+    """Raise `PROCESSOR_NOT_FOUND` unless the processor exists."""
     if not await reader.fetchval(
         "SELECT EXISTS (SELECT FROM processors WHERE id = $1)", processor_id
     ):
@@ -37,17 +40,18 @@ async def require_exists(reader: Database | asyncpg.Connection, processor_id: in
 
 
 async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
-    """Whoever holds this lock decides alone about the processor's state."""
+    """Lock a processor's account, which serializes status changes, and return the processor."""
     account_id = await tx.fetchval("SELECT account_id FROM processors WHERE id = $1", processor_id)
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read only now: before, somebody else may still have been changing it.
+    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # granted.
     return await get(tx, processor_id)
 
 
 async def list_page(database: Database, filters: ProcessorFilters) -> list[Processor]:
-    """The newest of those that match; one more than the limit."""
+    """Return the newest matching processors, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
@@ -60,7 +64,7 @@ async def list_page(database: Database, filters: ProcessorFilters) -> list[Proce
 
 
 async def add(tx: asyncpg.Connection, processor: Processor) -> None:
-    """Its account must have been opened."""
+    """Insert a processor. Its account must already be open."""
     await tx.execute(
         """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
            VALUES ($1, $2, $3, $4, $5, $6)""",
@@ -74,7 +78,7 @@ async def add(tx: asyncpg.Connection, processor: Processor) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, processor: Processor) -> None:
-    """The caller has locked the processor."""
+    """Store the status. The caller has locked the processor."""
     await tx.execute(
         "UPDATE processors SET updated_at = $2 WHERE id = $1", processor.id, processor.updated_at
     )

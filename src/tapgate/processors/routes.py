@@ -1,4 +1,4 @@
-"""The endpoints of processors."""
+"""Processor endpoints."""
 
 import msgspec
 
@@ -38,7 +38,7 @@ _STATUS_ACCESS = Access(roles="AC")
 
 
 class ProcessorCreated(msgspec.Struct, kw_only=True):
-    """The only time that the secret is shown."""
+    """Response to creating a processor. The secret is returned only here."""
 
     success: bool = True
     message: str = "Processor created"
@@ -67,9 +67,9 @@ class ProcessorTransferReceipt(Receipt, kw_only=True):
 
 @endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)
 async def create_processor(call: RequestContext, body: NewProcessor) -> ProcessorCreated:
-    """Create a processor, with its first signing key.
+    """Create a processor with its first signing key.
 
-    The secret is shown this once.
+    The secret is returned only in this response.
     """
     processor, key = await operations.create(call, body)
     record = to_record(processor)
@@ -85,8 +85,9 @@ async def create_processor(call: RequestContext, body: NewProcessor) -> Processo
 async def list_processors(call: RequestContext, query: ProcessorFilters) -> Page[ProcessorRecord]:
     """List processors, newest first.
 
-    `search` is a whole processor identifier, or words that each occur, in any case, in the name,
-    the phone number or the e-mail address; one of the words has at least 3 characters.
+    `search` is either a complete processor ID or a list of words. Each word must occur, ignoring
+    case, in the name, phone number or email address, and at least one word must have 3 or more
+    characters.
     """
     rows = await queries.list_page(call.services.database, query)
     return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
@@ -104,7 +105,10 @@ async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
 async def suspend_processor(call: RequestContext, id: str, body: Reason) -> ProcessorResponse:
-    """Suspend a processor: all its keys are refused at once."""
+    """Suspend a processor.
+
+    All of its keys are rejected immediately.
+    """
     processor = await operations.suspend(call, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor suspended", processor=to_record(processor))
 
@@ -117,7 +121,7 @@ async def suspend_processor(call: RequestContext, id: str, body: Reason) -> Proc
 async def activate_processor(
     call: RequestContext, id: str, body: OptionalReason
 ) -> ProcessorResponse:
-    """Activate a processor that was suspended."""
+    """Reactivate a suspended processor."""
     processor = await operations.activate(call, decode_processor_id(id), body.reason)
     return ProcessorResponse(message="Processor activated", processor=to_record(processor))
 
@@ -140,7 +144,7 @@ async def activate_processor(
 async def transfer_from_processor(
     call: RequestContext, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
-    """Send money from a processor's settlement account to a subscriber."""
+    """Transfer money from a processor's settlement account to a subscriber."""
 
     def receipt(shown: ReceiptFields) -> ProcessorTransferReceipt:
         return ProcessorTransferReceipt(

@@ -1,1 +1,1 @@
-"""Subscribers: people with a wallet, a PIN and perhaps cards."""
+"""Subscribers: people who have a wallet, a PIN and optional cards."""

@@ -1,4 +1,4 @@
-"""The audit entries of subscribers."""
+"""Audit entries for subscribers."""
 
 import asyncpg
 

@@ -1,4 +1,4 @@
-"""One-time codes to a subscriber's phone: sent, and redeemed for what they allow."""
+"""One-time codes sent to a subscriber's phone, and their redemption."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,10 @@ async def send(
 async def redeem(
     call: RequestContext, question: CodeRequest, code: str, action: str
 ) -> AsyncIterator[asyncpg.Connection]:
-    """The database transaction of what the code allows; a wrong code never gets inside."""
+    """Redeem a code and yield the database transaction for the action that it authorizes.
+
+    A wrong code raises before the body runs, and the failure is recorded in the audit log.
+    """
     services = call.services
     try:
         async with one_time_codes.redeem(

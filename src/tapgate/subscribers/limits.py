@@ -1,4 +1,4 @@
-"""What a subscriber may send and hold, and how much of it is used."""
+"""Spending and balance limits of a subscriber, with current usage."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from tapgate.ledger.allowance import Allowance
 
 
 class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one period. `remaining` is zero when a limit was lowered below what had been used."""
+    """Usage of one period's limit. `remaining` is zero if the limit was lowered below `used`."""
 
     limit: str
     used: str

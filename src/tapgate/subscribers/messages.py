@@ -1,4 +1,4 @@
-"""The messages that were sent to a subscriber's phone, and what became of them."""
+"""Messages sent to a subscriber's phone, with their delivery status."""
 
 from typing import Annotated, Any
 
@@ -45,14 +45,15 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
 async def list_subscriber_messages(
     call: RequestContext, id: str, query: MessageFilters
 ) -> Page[MessageRecord]:
-    """List the messages to a subscriber's phone, newest first, without what they say.
+    """List the messages sent to a subscriber.
 
-    Messages from before the subscriber had the phone number belong to its previous owner and are
-    not listed.
+    Newest first, without their text. Messages sent before the subscriber acquired the phone number
+    belong to its previous owner and are not listed.
 
-    `status` is `queued`, `sent`, `delivered`, `read` or `failed`; `error_code` is the provider's,
-    or `expired` for a message that never reached it. Of a restricted subscriber that is closed to
-    the caller only one-time codes are listed, so that staff see whether a code arrived.
+    `status` is `queued`, `sent`, `delivered`, `read` or `failed`. `error_code` is the provider's
+    error code, or `expired` for a message that never reached the provider. For a restricted
+    subscriber that the caller may not access, only one-time codes are listed, so that staff can see
+    whether a code arrived.
     """
     subscriber = await queries.get(call.services.database, decode_subscriber_id(id))
     template = query.template

@@ -1,4 +1,4 @@
-"""What a subscriber is, what clients see of one, and how its state may move."""
+"""Subscriber records, their public representation, and status transitions."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -28,18 +28,18 @@ IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE", nam
 KycLevel = Annotated[int, IntegerRange(1, 3)]
 KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED", name="KycStatus")]
 PublicStatus = Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED", name="SubscriberStatus")]
-#: As the account has it; clients see it in upper case.
+#: Status as stored on the account. The API returns it in upper case.
 AccountStatus = Literal["active", "blocked", "closed"]
 
-#: None: any number.
+#: None means unlimited.
 MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {"standard": 4, "vip": 10, "corporate": None}
 
-#: Nobody who could open an account was born before.
+#: Earlier dates are rejected as implausible.
 _MIN_BIRTH_DATE: Final = date(1900, 1, 1)
 
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
-    """One subscriber as the platform knows it; money in minor units."""
+    """Subscriber as stored, with money in minor units."""
 
     id: int
     account_id: int
@@ -71,7 +71,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_name(self) -> str:
-        """What a merchant or another subscriber may see: `Aminata K.`"""
+        """Return the name disclosed to merchants and other subscribers, such as `Aminata K.`."""
         return f"{self.first_name} {self.last_name[0]}."
 
     @property
@@ -80,7 +80,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscriber as clients see it. Every field is always there; what is not known is null."""
+    """Subscriber as returned by the API. Every field is always present; unknown values are null."""
 
     id: str
     phone_number: str
@@ -108,8 +108,11 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscriber as far as the caller may know it. Of a restricted subscriber only `id`,
-    `restricted`, `status` and `status_reason` are there, unless the caller has verified a code."""
+    """Subscriber with the fields that the caller may see.
+
+    For a restricted subscriber, only `id`, `restricted`, `status` and `status_reason` are present,
+    unless the caller has verified a one-time code.
+    """
 
     id: str
     phone_number: str | msgspec.UnsetType = msgspec.UNSET
@@ -194,7 +197,7 @@ class Registration(msgspec.Struct, kw_only=True):
 
 
 class SubscriberUpdate(msgspec.Struct, kw_only=True):
-    """What is to be changed; what is left out stays as it is."""
+    """Fields to change. Omitted fields keep their value."""
 
     phone_number: Phone | None = None
     first_name: PersonName | None = None
@@ -211,14 +214,14 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
 
 
 class PhoneQueryRule(PhoneRule):
-    """A `+` that nobody encoded arrives as a space."""
+    """Phone number in a query string. A leading space is accepted as an unencoded `+`."""
 
     def check(self, value: str) -> str:
         return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
 
 
 class SubscriberFilters(PageQuery, kw_only=True):
-    """Which subscribers a list is to show."""
+    """Filters for listing subscribers."""
 
     phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: PublicStatus | None = None
@@ -229,9 +232,9 @@ class SubscriberFilters(PageQuery, kw_only=True):
 def build_subscriber(
     registration: Registration, *, id: int, account_id: int, currency: str, now: datetime
 ) -> Subscriber:
-    """The subscriber that a registration makes."""
+    """Build the subscriber that a registration creates."""
     profile = _get_given_fields(registration)
-    del profile["pin"]  # kept elsewhere, and never as it is
+    del profile["pin"]  # stored separately, and only as a hash
     return Subscriber(
         id=id,
         account_id=account_id,
@@ -243,7 +246,7 @@ def build_subscriber(
 
 
 def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
-    """Whether staff decided about the documents that were uploaded so far."""
+    """Return whether an update is a KYC decision on the documents uploaded so far."""
     return update.kyc_status in ("VERIFIED", "REJECTED") or (
         update.kyc_level is not None and update.kyc_level != before.kyc_level
     )
@@ -263,7 +266,10 @@ def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
 
 
 def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
-    """What the rules of single fields cannot see: a day beside today."""
+    """Require a date of birth between 1900 and today.
+
+    Field rules cannot check this, because it depends on the current date.
+    """
     born = subscriber.date_of_birth
     if born is not None and not _MIN_BIRTH_DATE <= born <= today:
         raise invalid_field("date_of_birth", "must be a day between 1900 and today")
@@ -283,7 +289,7 @@ CLOSE: Final[Transition[AccountStatus]] = Transition(
 def apply_transition(
     subscriber: Subscriber, move: Transition[AccountStatus], reason: str | None
 ) -> Subscriber:
-    """The subscriber in its next state, or a refusal by name."""
+    """Return the subscriber with its next status, or raise the error code of the transition."""
     require_not_closed(subscriber)
     status = move.apply(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
@@ -295,7 +301,7 @@ _STATUS_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.
 
 
 def list_events(before: Subscriber, after: Subscriber) -> list[str]:
-    """What others may have asked to be told about a change. Nobody is told of a closing."""
+    """Return the events that a change publishes. Closing a subscriber publishes no status event."""
     events = []
     if after.status != before.status and after.status in _STATUS_EVENTS:
         events.append(_STATUS_EVENTS[after.status])
@@ -305,7 +311,7 @@ def list_events(before: Subscriber, after: Subscriber) -> list[str]:
 
 
 def require_not_closed(subscriber: Subscriber) -> None:
-    """Closed is final: nothing is changed any more."""
+    """Reject changes to a closed subscriber. The status `closed` is final."""
     if subscriber.status == "closed":
         raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed")
 
@@ -315,7 +321,7 @@ def not_found() -> ApiError:
 
 
 def decode_subscriber_id(text: str) -> int:
-    """The number behind a subscriber's identifier; what is not one names nobody."""
+    """Return the numeric id behind a public subscriber id, or raise `SUBSCRIBER_NOT_FOUND`."""
     number = ids.decode(ids.SUBSCRIBER, text)
     if number is None:
         raise not_found()

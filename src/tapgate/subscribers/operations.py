@@ -1,4 +1,4 @@
-"""What can happen to a subscriber: registered, updated, blocked, unblocked, closed."""
+"""Operations on subscribers: register, update, block, unblock and close."""
 
 from datetime import date
 
@@ -54,7 +54,7 @@ async def register(call: RequestContext, registration: Registration) -> Subscrib
 
 
 async def update(call: RequestContext, subscriber_id: int, update: SubscriberUpdate) -> Subscriber:
-    """What is already as asked for is no change; without any, nothing is written."""
+    """Update a subscriber. If no value changes, the subscriber record is not written."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, call, before)
@@ -68,7 +68,10 @@ async def update(call: RequestContext, subscriber_id: int, update: SubscriberUpd
 
 
 async def block(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
-    """Open to whoever may block at all, also for restricted subscribers: it protects them."""
+    """Block a subscriber.
+
+    Blocking protects the subscriber, so it skips the check for restricted subscribers.
+    """
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         return await _change_status(tx, call, before, model.BLOCK, reason)
@@ -82,7 +85,7 @@ async def unblock(call: RequestContext, subscriber_id: int, reason: str | None) 
 
 
 async def close(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
-    """For good, once the wallet is empty."""
+    """Close a subscriber permanently. The wallet must be empty."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_editable(tx, call, before)
@@ -109,7 +112,7 @@ async def save(
     action: str,
     reason: str | None = None,
 ) -> Subscriber:
-    """Store a change with its audit entry and its events."""
+    """Store a change with its audit entry and events."""
     now = call.services.clock()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)

@@ -1,4 +1,4 @@
-"""A subscriber's PIN: verified, changed, and reset with a one-time code."""
+"""Verification, change and reset of a subscriber's PIN."""
 
 import asyncpg
 
@@ -14,7 +14,7 @@ from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.restriction import require_editable
 
-#: The audit log says that a PIN was changed, never from what to what.
+#: The audit log records that a PIN changed, never its value.
 _MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
@@ -26,7 +26,7 @@ async def verify_pin(call: RequestContext, subscriber_id: int, pin: str) -> None
 
 
 async def change_pin(call: RequestContext, subscriber_id: int, old_pin: str, new_pin: str) -> None:
-    # The interface answers 400 to every new PIN that is not acceptable.
+    # This endpoint responds with 400 to every unacceptable new PIN.
     require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with call.services.database.transaction() as tx:
@@ -44,8 +44,8 @@ async def change_pin(call: RequestContext, subscriber_id: int, old_pin: str, new
 
 async def request_pin_reset(call: RequestContext, subscriber_id: int) -> None:
     async with call.services.database.transaction() as tx:
-        # Without the account's lock: redeeming a code locks the code first, then the account, and
-        # the two must not wait for each other.
+        # Do not lock the account here: redeeming a code locks the code first and then the account,
+        # so the opposite order could deadlock.
         subscriber = await queries.get(tx, subscriber_id)
         await require_editable(tx, call, subscriber)
         await codes.send(tx, call, subscriber, _build_reset_code_request(subscriber.id))
@@ -53,7 +53,7 @@ async def request_pin_reset(call: RequestContext, subscriber_id: int) -> None:
 
 
 async def reset_pin(call: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
-    """The new PIN starts without failed tries, also when the old one was locked."""
+    """Set a new PIN with a one-time code. This resets the failure count and ends a lock."""
     require_strong_pin(call, "new_pin", new_pin)
     database = call.services.database
     await require_editable(database, call, await queries.get(database, subscriber_id))
@@ -68,7 +68,7 @@ async def reset_pin(call: RequestContext, subscriber_id: int, code: str, new_pin
 def require_strong_pin(
     call: RequestContext, field: str, pin: str, *, refusal: Code = Code.VALIDATION_FAILED
 ) -> None:
-    """Any four digits will do, unless the platform refuses those that are guessed first."""
+    """Reject easily guessed PINs if the platform is configured to refuse them."""
     if call.services.settings.refuse_weak_pins and is_weak_pin(pin):
         sentence = "is too easy to guess"
         raise ApiError(refusal, f"{field} {sentence}", details={"fields": {field: sentence}})
@@ -77,7 +77,7 @@ def require_strong_pin(
 async def _lock_subscriber(
     tx: asyncpg.Connection, call: RequestContext, subscriber_id: int
 ) -> Subscriber:
-    """Tries at the same time, wherever they come from, queue for this lock."""
+    """Lock the subscriber, so that concurrent PIN attempts from any channel are serialized."""
     subscriber = await queries.lock(tx, subscriber_id)
     await require_editable(tx, call, subscriber)
     return subscriber
@@ -86,8 +86,10 @@ async def _lock_subscriber(
 async def check_subscriber_pin(
     tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
-    """Judges a try at the PIN of a subscriber that the caller has locked. Nothing is raised in
-    here, so that its count is committed in any case."""
+    """Check a PIN attempt for a subscriber that the caller has locked.
+
+    A wrong PIN does not raise here, so that the failure count is always committed.
+    """
     services = call.services
     verdict = await check_pin(
         tx, subscriber.id, pin, services.pin_verifier.matches, services.clock(), services.new_id
@@ -110,5 +112,9 @@ def _require_correct(verdict: PinVerdict) -> None:
 
 
 def _build_reset_code_request(subscriber_id: int) -> CodeRequest:
-    """One code, whoever asked for it: it proves the subscriber's phone, not the caller."""
+    """Build the code request for a PIN reset.
+
+    All callers share one code per subscriber, because it proves possession of the phone and does
+    not identify the caller.
+    """
     return CodeRequest("reset_pin", subscriber_id, asker="subscriber")

@@ -1,5 +1,8 @@
-"""The SQL of subscribers. State, name, KYC level and money are on the account's row, whose lock
-guards both rows."""
+"""SQL queries for subscribers.
+
+Status, name, KYC level and money are stored on the account row. The lock on that row guards both
+the account and the subscriber row.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,14 +41,19 @@ async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subs
 
 
 async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
-    """Whoever holds this lock decides alone: profile, state, PIN; every payment waits."""
+    """Lock a subscriber's account and return the subscriber.
+
+    The lock serializes changes to the profile, status and PIN, and blocks payments until the
+    transaction ends.
+    """
     account_id = await tx.fetchval(
         "SELECT account_id FROM subscribers WHERE id = $1", subscriber_id
     )
     if account_id is None:
         raise not_found()
     await lock_account(tx, account_id)
-    # Read only now: before, somebody else may still have been changing it.
+    # Read after locking: a concurrent transaction may have changed the row before the lock was
+    # granted.
     return await get(tx, subscriber_id)
 
 
@@ -60,7 +68,7 @@ async def get_phone_number_owned_since(database: Database, subscriber_id: int) -
 async def list_page(
     database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
-    """The newest of those who match and whom the caller may see; one more than the limit."""
+    """Return the newest matching subscribers visible to the caller, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("s.id < {}", filters.before_id)
     conditions.where("s.phone_number = {}", filters.phone_number)
@@ -76,7 +84,7 @@ async def list_page(
 
 
 async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
-    """Its account must have been opened."""
+    """Insert a subscriber. Its account must already be open."""
     with _map_unique_violations():
         await tx.execute(
             """INSERT INTO subscribers
@@ -91,7 +99,7 @@ async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
-    """Store all that may change but money. The caller has locked the subscriber."""
+    """Store all mutable fields except money. The caller has locked the subscriber."""
     with _map_unique_violations():
         await tx.execute(
             """UPDATE subscribers
@@ -119,15 +127,18 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 
 async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
-    """Delete the statement files of a subscriber who becomes restricted: a link needs no
-    credential. The caller has saved the restriction, which `lock_restriction` waits for."""
+    """Delete the statement files of a subscriber who becomes restricted.
+
+    Statement links work without credentials. The caller has already saved the restriction, so a
+    concurrent `lock_restriction` waits for this transaction.
+    """
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
 
 
 async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
-    """Return whether a subscriber is restricted, and keep it so until the transaction ends.
+    """Return whether a subscriber is restricted, and lock that value until the transaction ends.
 
-    The lock is exclusive: with a shared one, two transactions that both go on to a stronger lock
+    The lock is exclusive: with a shared lock, two transactions that both upgrade to a stronger lock
     on the row would deadlock.
     """
     restricted: bool = await tx.fetchval(
@@ -156,11 +167,11 @@ def _to_columns(subscriber: Subscriber) -> tuple[object, ...]:
 
 @contextmanager
 def _map_unique_violations() -> Iterator[None]:
-    """A phone number or an identity document belongs to one subscriber only."""
+    """Map violations of the unique phone number and identity document constraints to API errors."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:
         raise ApiError(_UNIQUE_VIOLATION_CODES[error.constraint_name]) from None
     except asyncpg.DeadlockDetectedError:
-        # Two subscribers were to get each other's number in the same moment.
+        # Two concurrent updates were swapping phone numbers or document numbers.
         raise unavailable("Another change was in the way; nothing was changed") from None

@@ -1,4 +1,4 @@
-"""How an admin gets to see a restricted subscriber: with a code from the subscriber's phone."""
+"""Admin access to restricted subscribers, granted by a code sent to the subscriber's phone."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ async def request_access(call: RequestContext, subscriber_id: int) -> None:
 
 
 async def grant_access(call: RequestContext, subscriber_id: int, code: str) -> datetime:
-    """Opens this subscriber to this admin; returns until when."""
+    """Grant this admin access to the subscriber, and return when the access expires."""
     await queries.get(call.services.database, subscriber_id)
     question = _build_code_request(call, subscriber_id)
     async with codes.redeem(call, question, code, "restricted_access_granted") as tx:

@@ -1,8 +1,8 @@
-"""Restricted subscribers: which requests are refused, and which list rows are left out.
+"""Access checks for restricted subscribers, on single requests and in lists.
 
-Built on the rule of `credentials.disclosure`. Requests of API keys, and of admins without a
-verified code, get 403 `OTP_REQUIRED`. Partners may still fund a restricted subscriber: only the
-receipt hides personal data.
+Built on the disclosure rule in `credentials.disclosure`. Requests from API keys, and from admins
+who have not verified a code, get 403 `OTP_REQUIRED`. Partners can still fund a restricted
+subscriber; only the receipt omits personal data.
 """
 
 from collections.abc import Collection
@@ -30,7 +30,7 @@ _REJECTION_MESSAGES: Final = {
 async def require_subscriber_access(
     reader: Reader, call: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
-    """Refuse the caller when the subscriber is hidden from it."""
+    """Raise `OTP_REQUIRED` if the subscriber is hidden from the caller."""
     refusal = _REJECTION_MESSAGES.get(call.principal.kind)
     if restricted and refusal is not None and await is_hidden_from(reader, call, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, refusal)
@@ -39,34 +39,34 @@ async def require_subscriber_access(
 async def require_account_access(
     reader: Reader, call: RequestContext, account_ids: Collection[int | None]
 ) -> None:
-    """Refuse the caller when the holder of any of these accounts is hidden from it."""
+    """Raise `OTP_REQUIRED` if the holder of any of these accounts is hidden from the caller."""
     refusal = _REJECTION_MESSAGES.get(call.principal.kind)
     if refusal is not None and await find_accounts_hidden_from(reader, call, account_ids):
         raise ApiError(Code.OTP_REQUIRED, refusal)
 
 
 async def is_hidden_from(reader: Reader, call: RequestContext, subscriber_id: int) -> bool:
-    """Return whether personal data of a subscriber is hidden from the caller."""
+    """Return whether a subscriber's personal data is hidden from the caller."""
     return await is_hidden(reader, call.caller, call.services.clock(), subscriber_id)
 
 
 async def find_accounts_hidden_from(
     reader: Reader, call: RequestContext, account_ids: Collection[int | None]
 ) -> set[int]:
-    """Return those of the accounts whose holders are hidden from the caller."""
+    """Return the subset of accounts whose holders are hidden from the caller."""
     return await find_hidden_accounts(reader, call.caller, call.services.clock(), account_ids)
 
 
 async def require_editable(reader: Reader, call: RequestContext, subscriber: Subscriber) -> None:
-    """Refuse a change when the subscriber is hidden from the caller, or closed."""
+    """Reject a change if the subscriber is hidden from the caller or closed."""
     await require_subscriber_access(reader, call, subscriber.id, restricted=subscriber.restricted)
     require_not_closed(subscriber)
 
 
 def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> None:
-    """Leave out of a list over `subscribers s` the subscribers hidden from the caller.
+    """Exclude subscribers hidden from the caller from a query over `subscribers s`.
 
-    Rows without a subscriber, in a list that joins them from the left, stay.
+    Rows without a subscriber, as in a LEFT JOIN, are kept.
     """
     hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
@@ -76,12 +76,12 @@ def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> 
 def exclude_hidden_accounts(
     conditions: Conditions, caller: Principal, now: datetime, *columns: str
 ) -> None:
-    """Leave out of a list each row with the account of a subscriber hidden from the caller in one
-    of these columns."""
+    """Exclude rows in which one of these columns is the account of a hidden subscriber."""
     hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
         for column in columns:
-            # Not as NOT EXISTS: PostgreSQL would join, and read the whole list for its first page.
+            # Avoid NOT EXISTS: PostgreSQL would turn it into a join and read the whole list for the
+            # first page.
             conditions.add_unselective(
                 f"""(SELECT true FROM subscribers s
                      WHERE s.account_id = {column} AND {hidden}) IS NULL"""

@@ -1,4 +1,4 @@
-"""The endpoints of subscribers."""
+"""Subscriber endpoints."""
 
 import msgspec
 
@@ -89,7 +89,7 @@ def _to_record(call: RequestContext, subscriber: Subscriber) -> SubscriberRecord
 
 
 async def _to_disclosed_record(call: RequestContext, subscriber: Subscriber) -> DisclosedSubscriber:
-    """For changes that are also made to a subscriber who is, or becomes, hidden from the caller."""
+    """Render the response to a change that may apply to a subscriber hidden from the caller."""
     hidden = await is_hidden_from(call.services.database, call, subscriber.id)
     return to_disclosed_record(_to_record(call, subscriber), hidden=hidden)
 
@@ -104,8 +104,8 @@ async def register_subscriber(call: RequestContext, body: Registration) -> Subsc
     """Register a subscriber.
 
     The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
-    kept in E.164; it and the number of the identity document belong to one subscriber each, also
-    after that one was closed.
+    stored in E.164 format. Phone numbers and identity document numbers are unique and stay reserved
+    after a subscriber is closed.
     """
     record = _to_record(call, await operations.register(call, body))
     return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
@@ -117,9 +117,10 @@ async def list_subscribers(
 ) -> Page[SubscriberRecord]:
     """List subscribers.
 
-    Newest first. `search` is a whole subscriber identifier, or words that each occur, in any case,
-    in the name, the phone number or the number of the identity document; one of the words has at
-    least 3 characters. Restricted subscribers are left out for those to whom they are closed.
+    Newest first. `search` is either a complete subscriber ID or a list of words. Each word must
+    occur, ignoring case, in the name, phone number or identity document number, and at least one
+    word must have 3 or more characters. Restricted subscribers that the caller may not access are
+    omitted.
     """
     services = call.services
     rows = await queries.list_page(services.database, query, call.principal, services.clock())
@@ -132,8 +133,8 @@ async def list_subscribers(
 async def get_subscriber(call: RequestContext, id: str) -> SubscriberRecord:
     """Get a subscriber.
 
-    A restricted subscriber is closed to API keys, and to an admin until the one-time code of
-    `restricted-access` was verified: `OTP_REQUIRED`.
+    API keys cannot access a restricted subscriber. Admins must first verify the one-time code of
+    `restricted-access`. Otherwise the request fails with `OTP_REQUIRED`.
     """
     database = call.services.database
     subscriber = await queries.get(database, decode_subscriber_id(id))
@@ -147,10 +148,10 @@ async def get_subscriber(call: RequestContext, id: str) -> SubscriberRecord:
     errors=_READ_ERRORS,
 )
 async def get_limits(call: RequestContext, id: str) -> Limits:
-    """Get what a subscriber may send and hold, and how much of it is used.
+    """Get a subscriber's spending and balance limits, with current usage.
 
-    As the ledger counts it now: what was sent on an earlier day, or in an earlier month of the
-    platform's time zone, does not count any more; what was given back does not count either.
+    Usage is what the ledger currently counts against the daily and monthly limits. Days and months
+    follow the platform's time zone. Refunded amounts and payments rejected in review do not count.
     """
     services = call.services
     subscriber = await queries.get(services.database, decode_subscriber_id(id))
@@ -173,11 +174,13 @@ async def update_subscriber(
 ) -> DisclosedSubscriber:
     """Update a subscriber.
 
-    Fields that are absent or null keep their value. A higher `kyc_level` has higher limits: see the
-    account rules. `restricted` closes the record to API keys, and to admins without a one-time code
-    from the subscriber's phone: the response then has only `id`, `restricted`, `status` and
-    `status_reason`. It also ends the subscriber's statement links. A closed subscriber cannot be
-    changed.
+    Fields that are absent or null keep their value. A higher `kyc_level` raises the limits, as
+    defined by the account rules. A closed subscriber cannot be changed.
+
+    Setting `restricted` to true invalidates the subscriber's statement links. It also hides the
+    record from API keys, and from admins who have not verified a one-time code sent to the
+    subscriber's phone. The response to such callers contains only `id`, `restricted`, `status` and
+    `status_reason`.
     """
     return await _to_disclosed_record(
         call, await operations.update(call, decode_subscriber_id(id), body)
@@ -194,9 +197,10 @@ async def block_subscriber(
 ) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
-    Every payment from and to the wallet is refused immediately, with every card; the cards keep
-    their own status. Refunds still arrive. A restricted subscriber can be blocked without a
-    one-time code: the response then has only `id`, `restricted`, `status` and `status_reason`.
+    All payments from and to the wallet are declined immediately, with any card. The cards keep
+    their own status, and refunds are still credited. A restricted subscriber can be blocked without
+    a one-time code; the response then contains only `id`, `restricted`, `status` and
+    `status_reason`.
     """
     subscriber = await operations.block(call, decode_subscriber_id(id), body.reason)
     return DisclosedSubscriberResponse(subscriber=await _to_disclosed_record(call, subscriber))
@@ -212,7 +216,7 @@ async def unblock_subscriber(
 ) -> SubscriberResponse:
     """Unblock a subscriber.
 
-    Cards that were active before work again; cards that were blocked themselves stay blocked.
+    Cards that were active work again. Cards that were blocked individually stay blocked.
     """
     subscriber = await operations.unblock(call, decode_subscriber_id(id), body.reason)
     return SubscriberResponse(
@@ -222,10 +226,10 @@ async def unblock_subscriber(
 
 @endpoints.post("/api/v1/subscribers/{id}/close", access=Access(roles="A"), errors=_CHANGE_ERRORS)
 async def close_subscriber(call: RequestContext, id: str, body: Reason) -> SubscriberResponse:
-    """Close a subscriber for good.
+    """Close a subscriber permanently.
 
-    The wallet must be empty and nothing in it held, else `NOT_CLOSABLE`; whatever is asked of a
-    closed subscriber later is answered with the same code.
+    The wallet must be empty and have no funds on hold. Otherwise the request fails with
+    `NOT_CLOSABLE`. Later changes to a closed subscriber fail with the same code.
     """
     subscriber = await operations.close(call, decode_subscriber_id(id), body.reason)
     return SubscriberResponse(message="Subscriber closed", subscriber=_to_record(call, subscriber))
@@ -235,8 +239,8 @@ async def close_subscriber(call: RequestContext, id: str, body: Reason) -> Subsc
 async def verify_pin(call: RequestContext, id: str, body: PinVerification) -> PinVerified:
     """Verify the PIN.
 
-    A wrong PIN is counted like one at a terminal: the third in a row locks it for 30 minutes, a
-    right one starts the count again.
+    Wrong PINs count together with wrong PINs at terminals. The third consecutive failure locks the
+    PIN for 30 minutes, and a correct PIN resets the count.
     """
     await pins.verify_pin(call, decode_subscriber_id(id), body.pin)
     return PinVerified()
@@ -251,8 +255,8 @@ async def verify_pin(call: RequestContext, id: str, body: PinVerification) -> Pi
 async def change_pin(call: RequestContext, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
-    A wrong old PIN is counted as in verify-pin. Whatever is wrong with a PIN's form is answered
-    with 400 here, and `SAME_PIN` only when the old PIN was right.
+    A wrong old PIN counts as a failure, as in `verify-pin`. A malformed or unacceptable PIN returns
+    400. `SAME_PIN` is returned only if the old PIN is correct.
     """
     await pins.change_pin(call, decode_subscriber_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")
@@ -260,11 +264,11 @@ async def change_pin(call: RequestContext, id: str, body: PinChange) -> SuccessR
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET_ACCESS, errors=_CHANGE_ERRORS)
 async def request_pin_reset(call: RequestContext, id: str) -> SuccessResponse:
-    """Ask for a new PIN.
+    """Request a PIN reset.
 
-    Sends a one-time code of 6 digits to the subscriber's phone. It is valid for 5 minutes and 3
-    tries, and replaces the previous one. A phone number gets at most 1 code a minute and 5 an hour,
-    over every route: 429 with `Retry-After`.
+    Sends a 6-digit one-time code to the subscriber's phone. The code is valid for 5 minutes and 3
+    attempts, and replaces any previous code. A phone number receives at most 1 code per minute and
+    5 per hour across all endpoints. Further requests get 429 with `Retry-After`.
     """
     await pins.request_pin_reset(call, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
@@ -278,8 +282,8 @@ async def request_pin_reset(call: RequestContext, id: str) -> SuccessResponse:
 async def reset_pin(call: RequestContext, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
-    The old PIN is not needed, and its lock ends. A code that is wrong three times, expired or used
-    is no longer any good: ask for another.
+    The old PIN is not required, and a PIN lock ends. A code is invalid after three wrong attempts,
+    after it expires, or once it is used. Request a new code in that case.
     """
     await pins.reset_pin(call, decode_subscriber_id(id), body.otp, body.new_pin)
     return SuccessResponse(message="PIN reset")
@@ -291,11 +295,11 @@ async def reset_pin(call: RequestContext, id: str, body: PinReset) -> SuccessRes
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
 async def request_restricted_access(call: RequestContext, id: str) -> SuccessResponse:
-    """Ask for access to a restricted subscriber.
+    """Request access to a restricted subscriber.
 
-    Sends a one-time code to the subscriber's phone, for this admin only. It is valid for 5 minutes
-    and 3 tries. A phone number gets at most 1 code a minute and 5 an hour, over every route: 429
-    with `Retry-After`.
+    Sends a one-time code to the subscriber's phone that only this admin can use. The code is valid
+    for 5 minutes and 3 attempts. A phone number receives at most 1 code per minute and 5 per hour
+    across all endpoints. Further requests get 429 with `Retry-After`.
     """
     await restricted_access.request_access(call, decode_subscriber_id(id))
     return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
@@ -309,9 +313,9 @@ async def request_restricted_access(call: RequestContext, id: str) -> SuccessRes
 async def verify_restricted_access(
     call: RequestContext, id: str, body: OneTimeCodeVerification
 ) -> AccessGranted:
-    """Open a restricted subscriber with the one-time code.
+    """Unlock a restricted subscriber with the one-time code.
 
-    Until `expires_at`, 15 minutes from now, this admin sees and changes this subscriber as any
+    Until `expires_at`, 15 minutes from now, this admin can view and change the subscriber like any
     other.
     """
     expires_at = await restricted_access.grant_access(call, decode_subscriber_id(id), body.otp)

@@ -1,1 +1,1 @@
-"""API keys: created, changed, rotated and deleted by admins."""
+"""API keys, which admins create, update, rotate and delete."""

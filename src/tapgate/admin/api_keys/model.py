@@ -1,4 +1,4 @@
-"""API keys: request bodies, records and rejections."""
+"""API keys: request bodies, records and errors."""
 
 from ipaddress import IPv6Network, ip_network
 from typing import Annotated, Any, Final
@@ -25,7 +25,7 @@ _MAX_NETWORKS: Final = 100
 
 
 class NotEmptyRule(Rule):
-    """A list with at least one item; duplicates are removed."""
+    """List with at least one item. Duplicates are removed."""
 
     example = ("payments:read", "balance:read")
 
@@ -39,7 +39,7 @@ class NotEmptyRule(Rule):
 
 
 class CidrRule(Rule):
-    """A network in CIDR notation, or one address."""
+    """Network in CIDR notation, or a single address."""
 
     example = "203.0.113.0/24"
 
@@ -62,7 +62,7 @@ class CidrRule(Rule):
 
 
 class OrEmptyRule(Rule):
-    """Another rule, or an empty string, which resets the field to its default."""
+    """Wrapper that also accepts an empty string, which resets the field to its default."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -99,7 +99,7 @@ class NewApiKey(msgspec.Struct, kw_only=True):
 
 
 class ApiKeyChanges(msgspec.Struct, kw_only=True):
-    """Absent fields stay as they are."""
+    """Fields to change. Omitted fields keep their value."""
 
     name: Text | None = None
     scopes: Scopes | None = None
@@ -123,7 +123,7 @@ class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKeyWithSecret(ApiKeyRecord, frozen=True, kw_only=True):
-    """The only response that contains the key itself."""
+    """API key record that includes the key itself, returned only on creation and rotation."""
 
     key: str
 

@@ -1,4 +1,4 @@
-"""Changes of API keys: each with its audit entry, in one database transaction."""
+"""Operations on API keys. Each change and its audit entry share one database transaction."""
 
 from datetime import datetime
 from ipaddress import ip_network
@@ -24,7 +24,7 @@ _AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expi
 async def create(
     services: Services, origin: Origin, new: NewApiKey, *, created_by: int
 ) -> tuple[ApiKey, str]:
-    """Return the record of a new key, and the key itself, which is not stored."""
+    """Create a key. Returns its record and the key itself, which is not stored."""
     async with services.database.transaction() as tx:
         key, secret = await services.authenticator.api_keys.create(
             tx,
@@ -47,7 +47,7 @@ async def create(
 
 
 async def update(services: Services, origin: Origin, key_id: int, changes: ApiKeyChanges) -> ApiKey:
-    """Change the given settings. When this returns, every process applies them."""
+    """Update the given settings. When this returns, every process applies them."""
     async with services.database.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after = msgspec.structs.replace(before, **_get_changed_settings(services, before, changes))
@@ -63,7 +63,7 @@ async def update(services: Services, origin: Origin, key_id: int, changes: ApiKe
 async def rotate(
     services: Services, origin: Origin, key_id: int, grace_seconds: int
 ) -> tuple[ApiKey, str]:
-    """Replace the secret. When this returns, no process accepts a secret that has ended."""
+    """Replace the secret. When this returns, no process accepts an expired secret."""
     async with services.database.transaction() as tx:
         before = await _lock_key(tx, services, key_id)
         after, secret, ticket = await services.authenticator.api_keys.rotate(
@@ -91,7 +91,7 @@ async def delete(services: Services, origin: Origin, key_id: int) -> None:
 def _get_changed_settings(
     services: Services, before: ApiKey, changes: ApiKeyChanges
 ) -> dict[str, Any]:
-    """Return the new values of the fields that are given. An empty value is the default."""
+    """Return the new values of the given fields. An empty value resets a field to its default."""
     settings: dict[str, Any] = {
         field: value or None
         for field in ("name", "scopes", "rate_limit", "burst")
@@ -118,7 +118,10 @@ def _parse_expiry(services: Services, expires_at: str) -> datetime | None:
 
 
 def _is_same_time(stored: datetime | None, given: str) -> bool:
-    """Return whether this is the stored time as responses show it, which may be in the past."""
+    """Return whether the given time is the stored one as shown in responses.
+
+    The stored time may be in the past, and resubmitting it unchanged is allowed.
+    """
     if stored is None or not given:
         return False
     return clock.format_rfc3339(stored) == clock.format_rfc3339(datetime.fromisoformat(given))

@@ -1,4 +1,4 @@
-"""The endpoints of API keys."""
+"""API key endpoints."""
 
 from tapgate.admin.api_keys import model, operations
 from tapgate.admin.api_keys.model import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
@@ -18,11 +18,13 @@ _ACCESS = Access(roles="A")
 async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
-    `key` is shown in this response only; later responses show its `prefix`. It starts with
-    `svc_live_` in production and with `svc_test_` elsewhere, and works only where it was created.
-    `rate_limit` (requests per second) and `burst` default to the platform's. With `allowed_ips`
-    (networks in CIDR notation) a request from any other address gets 403 `FORBIDDEN`. Without
-    `expires_at` the key does not expire.
+    `key` is returned only in this response. Later responses contain only its `prefix`. It starts
+    with `svc_live_` in production and with `svc_test_` elsewhere, and works only in the environment
+    in which it was created.
+
+    `rate_limit` (requests per second) and `burst` default to the platform's values. If
+    `allowed_ips` (networks in CIDR notation) is set, requests from other addresses get 403
+    `FORBIDDEN`. Without `expires_at` the key does not expire.
     """
     admin_id = call.principal.admin_id
     assert admin_id is not None, "the endpoint is open to admins only"
@@ -34,8 +36,8 @@ async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSec
 async def list_api_keys(call: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
     """List API keys.
 
-    Newest first, without deleted ones and without the keys themselves. `last_used_at` is exact to
-    within a minute.
+    Newest first, without deleted keys and without the secrets. `last_used_at` is accurate to within
+    a minute.
     """
     keys = await call.services.authenticator.api_keys.list_page(
         before=query.before_id, limit=query.limit + 1
@@ -54,11 +56,11 @@ async def get_api_key(call: RequestContext, id: str) -> ApiKeyRecord:
 
 @endpoints.put(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
-    """Change an API key.
+    """Update an API key.
 
-    Absent fields stay as they are. An empty string resets `rate_limit`, `burst` and `expires_at` to
-    their defaults, an empty list lifts `allowed_ips`. The change takes effect immediately, in every
-    process.
+    Omitted fields keep their value. An empty string resets `rate_limit`, `burst` and `expires_at`
+    to their defaults, and an empty list removes the `allowed_ips` restriction. The change takes
+    effect immediately in every process.
     """
     key = await operations.update(call.services, call.origin, model.decode_id(id), body)
     return model.to_record(key)
@@ -68,9 +70,9 @@ async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> 
 async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
-    `key` is the new key, shown in this response only. Its id, settings and idempotency keys stay
-    the same. The old key works until `grace_seconds` (0 to 86,400, default 0) have passed; a
-    further rotation ends it immediately.
+    `key` is the new key and is returned only in this response. The ID, settings and idempotency
+    keys stay the same. The old key remains valid for `grace_seconds` (0 to 86,400, default 0).
+    Another rotation invalidates it immediately.
     """
     key, secret = await operations.rotate(
         call.services, call.origin, model.decode_id(id), body.grace_seconds or 0
@@ -82,6 +84,6 @@ async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKe
 async def delete_api_key(call: RequestContext, id: str) -> None:
     """Delete an API key.
 
-    Every process refuses it immediately.
+    Every process rejects the key immediately.
     """
     await operations.delete(call.services, call.origin, model.decode_id(id))

@@ -1,5 +1,7 @@
-"""Commission rules in requests and responses. The ledger's own have amounts in minor
-units and rates in thousandths of a percent."""
+"""Commission rules as sent and returned by the API.
+
+The ledger stores amounts in minor units and rates in thousandths of a percent.
+"""
 
 from typing import Annotated, Final
 
@@ -16,7 +18,7 @@ _MAX_RULES: Final = 6  # two types, three tiers
 
 
 class CommissionRule(msgspec.Struct, kw_only=True):
-    """What agents of one tier earn. Nothing on an amount below the minimum."""
+    """Commission of agents in one tier. Amounts below the minimum earn nothing."""
 
     type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT, name="CommissionType")]
     tier: CommissionTier
@@ -50,7 +52,7 @@ def to_record(rules: list[StoredRule], currency: str) -> CommissionRules:
 
 
 def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
-    """Return the rules to store. A second rule for the same type and tier is refused."""
+    """Return the rules to store. Reject duplicate rules for the same type and tier."""
     seen: set[tuple[str, int]] = set()
     problems: dict[str, str] = {}
     for place, rule in enumerate(rules.data):

@@ -1,4 +1,4 @@
-"""Operations on commission rules: all of them are replaced together."""
+"""Operations on commission rules: replace the complete set."""
 
 import msgspec
 

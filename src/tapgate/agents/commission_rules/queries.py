@@ -1,4 +1,4 @@
-"""The SQL of commission rules."""
+"""SQL queries for commission rules."""
 
 import asyncpg
 
@@ -14,7 +14,7 @@ async def list_rules(reader: Database | asyncpg.Connection) -> list[StoredRule]:
 
 
 async def lock(tx: asyncpg.Connection) -> None:
-    """Serialize replacements; reads are not blocked."""
+    """Serialize replacements without blocking reads."""
     await tx.execute("LOCK TABLE commission_rules IN SHARE ROW EXCLUSIVE MODE")
 
 

@@ -1,4 +1,4 @@
-"""The endpoints of commission rules."""
+"""Commission rule endpoints."""
 
 from tapgate.agents.commission_rules import operations, queries
 from tapgate.agents.commission_rules.model import CommissionRules, to_record
@@ -19,10 +19,13 @@ async def get_commission_rules(call: RequestContext) -> CommissionRules:
 async def replace_commission_rules(call: RequestContext, body: CommissionRules) -> CommissionRules:
     """Replace the commission rules.
 
-    All of them, in the form in which they are returned. A tier without a rule earns nothing, and
-    neither does an amount below `minimum_amount`. A cash-in earns nothing on the part that the same
-    subscriber cashed out at the same agent within the last 24 hours, and a cash-out nothing on the
-    part of such a cash-in that is handed out again. Commission is rounded half up, and the rounding
-    error is carried over to the agent's next commission: splitting an amount earns nothing extra.
+    The request contains the complete set of rules, in the format in which they are returned. A tier
+    without a rule earns nothing, and neither does an amount below `minimum_amount`.
+
+    A cash-in earns nothing on the part that the same subscriber cashed out at the same agent within
+    the last 24 hours. A cash-out earns nothing when that part of the cash-in is paid out again.
+
+    Commission is rounded half up, and the rounding error is carried over to the agent's next
+    commission. Splitting an amount therefore earns nothing extra.
     """
     return await operations.replace(call, body)

@@ -1,1 +1,1 @@
-"""Account rules: what a subscriber of each KYC level may hold and send."""
+"""Account rules: balance and spending limits for each KYC level."""

@@ -1,5 +1,7 @@
-"""An account rule as clients see it and change it. The ledger's `AccountRule` has the amounts in
-minor units."""
+"""Account rules as returned and updated through the API.
+
+The ledger's `AccountRule` holds the amounts in minor units.
+"""
 
 from typing import Annotated, Any
 
@@ -26,7 +28,7 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountRuleUpdate(msgspec.Struct, kw_only=True):
-    """What is to be changed; what is left out stays as it is."""
+    """Fields to change. Omitted fields keep their value."""
 
     currency: Text | None = None
     max_balance: Amount | None = None
@@ -45,7 +47,7 @@ def to_record(rule: AccountRule, currency: str) -> AccountRuleRecord:
 
 
 def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> AccountRule:
-    """The rule as it shall be, or a refusal that names the fields."""
+    """Return the updated rule, or raise an error that names the invalid fields."""
     if update.currency not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
     given: dict[str, Any] = {

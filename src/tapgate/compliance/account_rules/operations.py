@@ -1,4 +1,4 @@
-"""What can happen to an account rule: it is changed."""
+"""Operations on account rules: update."""
 
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import record
@@ -11,7 +11,7 @@ from tapgate.ledger.rules import AccountRule
 async def update(
     call: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
 ) -> AccountRule:
-    """Once it is answered, every process decides by the new rule."""
+    """Update a rule. When this returns, every process applies the new rule."""
     services = call.services
     currency = services.settings.currency
     async with services.database.transaction() as tx:

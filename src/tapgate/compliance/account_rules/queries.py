@@ -1,4 +1,4 @@
-"""The SQL of account rules."""
+"""SQL queries for account rules."""
 
 import asyncpg
 import msgspec

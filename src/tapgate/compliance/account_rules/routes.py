@@ -1,4 +1,4 @@
-"""The endpoints of account rules."""
+"""Account rule endpoints."""
 
 from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import (
@@ -22,9 +22,12 @@ endpoints = Endpoints("Account rules")
 async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleRecord:
     """Get the limits of a KYC level.
 
-    What a subscriber of this level may hold (`max_balance`), send at once, in a day and in a month
-    of the platform's time zone, and pay without a PIN: each payment up to `no_pin_limit`, and five
-    times that on one card in one day. `requirements` says what it takes to reach the level.
+    The limits cover the wallet balance (`max_balance`) and the amount sent per transaction, per day
+    and per month in the platform's time zone. `requirements` lists the conditions for reaching the
+    level.
+
+    A payment up to `no_pin_limit` needs no PIN. Payments without a PIN on one card are limited to
+    five times that amount per day.
     """
     rule = await queries.get(call.services.database, parse_level(kyc_level))
     return to_record(rule, call.services.settings.currency)
@@ -38,11 +41,11 @@ async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleR
 async def update_account_rule(
     call: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
-    """Change the limits of a KYC level.
+    """Update the limits of a KYC level.
 
-    What is left out stays as it is. A day's limit must be within the month's. The next payment is
-    decided by the new limits, in every process; `no_pin_limit` may be zero: every payment then
-    needs the PIN.
+    Omitted fields keep their value. The daily limit must not exceed the monthly limit. Every
+    process applies the new limits from the next payment. If `no_pin_limit` is zero, every payment
+    requires the PIN.
     """
     rule = await operations.update(call, parse_level(kyc_level), body)
     return to_record(rule, call.services.settings.currency)

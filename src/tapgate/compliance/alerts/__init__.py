@@ -1,1 +1,1 @@
-"""Alerts: what was noticed about a subscriber or a transaction, until somebody has looked at it."""
+"""Alerts: findings about a subscriber or transaction that staff investigate and resolve."""

@@ -1,4 +1,4 @@
-"""What an alert is, what clients see of one, and how it is resolved."""
+"""Alert records, their public representation, and their resolution."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ AlertStatus = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
 ]
 
-#: A person asks in the chat to be contacted; `details.asked_by` is their phone number.
+#: A chat user asks to be contacted. `details.asked_by` is the user's phone number.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
 _MAX_KEY_LENGTH = 255
@@ -31,7 +31,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     alert_type: str
     severity: str
     status: str
-    review: bool  # a transaction's funds are held until it is resolved
+    review: bool  # a transaction's funds are held until the alert is resolved
     details: dict[str, Any]
     occurrences: int
     resolution_notes: str | None
@@ -46,9 +46,12 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`masked` is there, and true, when the alert concerns a restricted subscriber and the caller
-    has not verified a code: `details` has only what a compliance rule wrote, and
-    `resolution_notes` is null."""
+    """Alert as returned by the API.
+
+    `masked` is present, and true, if the alert concerns a restricted subscriber and the caller has
+    not verified a one-time code. Then `details` contains only the fields written by a compliance
+    rule, and `resolution_notes` is null.
+    """
 
     id: str
     subscriber_id: str | None
@@ -128,7 +131,7 @@ class Resolution(msgspec.Struct, kw_only=True):
 
 
 def get_open_key(alert: NewAlert) -> str | None:
-    """Return what at most one open alert of this type exists for, beside its rule and subject."""
+    """Return the key that identifies a repeat of an open support request, or None."""
     asked_by = alert.details.get("asked_by") if alert.alert_type == SUPPORT_REQUEST else None
     return asked_by[:_MAX_KEY_LENGTH] if isinstance(asked_by, str) and asked_by else None
 
@@ -157,7 +160,7 @@ def require_unresolved(alert: Alert) -> None:
 
 
 def require_transaction_decision(alert: Alert, resolution: Resolution) -> None:
-    """Whoever resolves a review decides about the money, and nobody else does."""
+    """Require a transaction decision if the alert holds a transaction, and reject one otherwise."""
     if alert.review and resolution.transaction_decision is None:
         raise invalid_field("transaction_decision", "is needed: a transaction is held for review")
     if not alert.review and resolution.transaction_decision is not None:

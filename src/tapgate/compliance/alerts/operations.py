@@ -1,4 +1,4 @@
-"""What can happen to an alert: created, investigated, resolved."""
+"""Operations on alerts: create, investigate and resolve."""
 
 import asyncpg
 
@@ -17,7 +17,10 @@ _transaction_trail = AuditTrail("transaction")
 
 
 async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
-    """Return the alert and whether it is new; otherwise an open one occurred once more."""
+    """Create an alert, or count another occurrence of a matching open one.
+
+    Returns the alert and whether it is new.
+    """
     services = call.services
     now = services.clock()
     async with services.database.transaction() as tx:
@@ -52,7 +55,7 @@ async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
 
 
 async def investigate(call: RequestContext, alert_id: int, investigation: Investigation) -> Alert:
-    """The note is kept in the audit log."""
+    """Mark an alert as under investigation. The note is stored in the audit log."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, alert_id)
         after = model.mark_investigating(before, call.services.clock())
@@ -69,7 +72,7 @@ async def investigate(call: RequestContext, alert_id: int, investigation: Invest
 
 
 async def resolve(call: RequestContext, alert_id: int, resolution: Resolution) -> tuple[Alert, str]:
-    """The alert, and what became of a transaction that it held."""
+    """Resolve an alert. Returns it with a message about the outcome of any held transaction."""
     database = call.services.database
     alert = await queries.get(database, alert_id)
     model.require_unresolved(alert)
@@ -83,8 +86,10 @@ async def resolve(call: RequestContext, alert_id: int, resolution: Resolution) -
 async def _resolve_review(
     call: RequestContext, alert: Alert, resolution: Resolution
 ) -> tuple[Alert, str]:
-    """The ledger settles the transaction and has the alert closed in the same database
-    transaction: neither is ever done without the other, and of two decisions one is carried out.
+    """Resolve an alert that holds a transaction.
+
+    The ledger applies the review decision and closes the alert in the same database transaction.
+    Either both happen or neither does, and only one of two concurrent decisions is applied.
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == "release"
@@ -92,7 +97,8 @@ async def _resolve_review(
 
     async def close(tx: asyncpg.Connection, answer: TransactionResult) -> None:
         nonlocal closed
-        # Unresolved for certain: who resolves a review settles its transaction, just now.
+        # The alert cannot be resolved yet: resolving it requires the review decision being applied
+        # here.
         closed = await _resolve_alert(
             tx, call, alert.id, resolution, _build_decision_changes(resolution, answer.status)
         )
@@ -116,8 +122,11 @@ async def _resolve_review(
 async def _resolve_decided_review(
     call: RequestContext, alert: Alert, resolution: Resolution
 ) -> tuple[Alert, str]:
-    """The transaction is under review no more. Either somebody else has just resolved the alert,
-    or the transaction was settled without it: then the alert follows what happened."""
+    """Resolve an alert whose transaction is no longer under review.
+
+    Either a concurrent request has just resolved the alert, which raises `ALREADY_RESOLVED`, or the
+    transaction was decided without the alert. In the second case only the alert is resolved.
+    """
     async with call.services.database.transaction() as tx:
         status = await queries.get_transaction_status(tx, alert.transaction_id)
         closed = await _resolve_alert(tx, call, alert.id, resolution, {})

@@ -1,4 +1,4 @@
-"""The SQL of alerts."""
+"""SQL queries for alerts."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ async def get(reader: Database | asyncpg.Connection, alert_id: int) -> Alert:
 
 
 async def get_record(services: Services, alert_id: int) -> AlertRecord:
-    """As clients see it, for whoever tells about it."""
+    """Return an alert in its public representation, for event payloads."""
     return to_record(await get(services.database, alert_id))
 
 
@@ -44,7 +44,7 @@ async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
 
 
 async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
-    """The newest of those that match; one more than the limit."""
+    """Return the newest matching alerts, up to the limit plus one."""
     conditions = Conditions()
     conditions.where("id < {}", filters.before_id)
     conditions.where("status = {}", filters.status)
@@ -64,7 +64,7 @@ async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
 async def resolve_subject(
     tx: asyncpg.Connection, alert: NewAlert
 ) -> tuple[int | None, int | None, int | None]:
-    """Subscriber, transaction and rule that an alert is to be about; 404 for what is not there."""
+    """Return the subscriber, transaction and rule ids of a new alert, or raise a 404 error."""
     return (
         await _require_existing(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
         await _require_existing(tx, "transactions", ids.TRANSACTION, alert.transaction_id),
@@ -90,7 +90,7 @@ async def _require_existing(
     return number
 
 
-#: What makes an alert a repetition of an open one.
+#: Conflict targets that identify a repeat of an open alert.
 _SAME_RULE: Final = "(rule_id, subscriber_id) WHERE status IN ('open', 'investigating')"
 _SAME_KEY: Final = (
     "(alert_type, open_key) WHERE open_key IS NOT NULL AND status IN ('open', 'investigating')"
@@ -98,8 +98,11 @@ _SAME_KEY: Final = (
 
 
 async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None) -> Alert:
-    """Return the new alert, or the open one of the same rule and subject, or of the same type and
-    key, with one more occurrence. Its severity rises with a graver occurrence and never falls."""
+    """Insert an alert, or count another occurrence of a matching open one, and return it.
+
+    An open alert matches if it has the same rule and subject, or the same type and key. Its
+    severity can rise with a new occurrence but never falls.
+    """
     row = await tx.fetchrow(
         f"""INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity,
                                 details, created_at, updated_at, open_key)
@@ -127,7 +130,10 @@ async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None)
 
 
 async def save(tx: asyncpg.Connection, alert: Alert) -> None:
-    """Store what may change by looking at it. The caller has locked the alert."""
+    """Store the fields that an investigation or resolution changes.
+
+    The caller has locked the alert.
+    """
     await tx.execute(
         """UPDATE alerts SET status = $2, resolution_notes = $3, resolved_by = $4,
                   resolved_at = $5, updated_at = $6

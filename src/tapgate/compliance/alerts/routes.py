@@ -1,7 +1,7 @@
-"""The endpoints of alerts.
+"""Alert endpoints.
 
-Admins list and decide alerts about restricted subscribers too, masked: the one-time code would go
-to the very person under investigation.
+Admins can also list and resolve alerts about restricted subscribers, in masked form. Requiring a
+one-time code would send it to the person under investigation.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ async def _to_record(call: RequestContext, alert: Alert) -> AlertRecord:
 
 
 async def _find_masked(call: RequestContext, alerts: Sequence[Alert]) -> set[int]:
-    """Return those of the alerts that concern a subscriber hidden from the caller."""
+    """Return the ids of the alerts that concern a subscriber hidden from the caller."""
     services = call.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
     hidden = await find_hidden_subjects(services.database, call.caller, services.clock(), subjects)
@@ -65,8 +65,9 @@ class AlertResponse(msgspec.Struct, kw_only=True):
 async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
-    While an alert of the same rule about the same subscriber is open, or a `SUPPORT_REQUEST` with
-    the same `details.asked_by`, no other is created: its `occurrences` rise and the status is 200.
+    If an open alert of the same rule already exists for the subscriber, no new alert is created.
+    The same applies to an open `SUPPORT_REQUEST` with the same `details.asked_by`. Instead, the
+    existing alert's `occurrences` increases and the response status is 200.
     """
     alert, new = await operations.create(call, body)
     record = await _to_record(call, alert)
@@ -79,8 +80,9 @@ async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreat
 async def list_alerts(call: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
     """List alerts, newest first.
 
-    An alert that concerns a restricted subscriber has `masked: true` until the admin has verified a
-    code: `details` has only what a compliance rule wrote, and `resolution_notes` is null.
+    An alert that concerns a restricted subscriber has `masked: true` until the admin verifies a
+    one-time code. Then `details` contains only the fields written by a compliance rule, and
+    `resolution_notes` is null.
     """
     rows = await queries.list_page(call.services.database, query)
     masked = await _find_masked(call, rows)
@@ -104,7 +106,10 @@ async def get_alert(call: RequestContext, id: str) -> AlertRecord:
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
 async def investigate_alert(call: RequestContext, id: str, body: Investigation) -> AlertResponse:
-    """Begin to look into an alert, or note something while doing so."""
+    """Investigate an alert.
+
+    Starts the investigation, or adds a note to an ongoing one.
+    """
     alert = await operations.investigate(call, decode_alert_id(id), body)
     return AlertResponse(message="Alert under investigation", alert=await _to_record(call, alert))
 
@@ -117,9 +122,9 @@ async def investigate_alert(call: RequestContext, id: str, body: Investigation) 
 async def resolve_alert(call: RequestContext, id: str, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
-    One that holds a transaction for review needs `transaction_decision`; the others take none. A
-    release that the receiver cannot take fails the transaction and frees the funds: `message` says
-    so.
+    An alert that holds a transaction for review requires `transaction_decision`. Other alerts do
+    not accept it. If a released transaction cannot be credited to the receiver, it fails and its
+    funds are released to the sender. `message` describes the outcome.
     """
     alert, message = await operations.resolve(call, decode_alert_id(id), body)
     return AlertResponse(message=message, alert=await _to_record(call, alert))

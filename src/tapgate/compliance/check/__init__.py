@@ -1,1 +1,1 @@
-"""Compliance checks: what would be said of a transaction, before anybody asks for it."""
+"""Compliance checks: preview the decision on a transaction without executing it."""

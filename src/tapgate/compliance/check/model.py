@@ -1,4 +1,4 @@
-"""What a compliance check asks and answers, and how a risk is rated."""
+"""Compliance check requests and results, and risk scoring."""
 
 from typing import Annotated, Final
 
@@ -10,14 +10,15 @@ from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment
 
-#: In which a subscriber takes part, and which are decided by more than the payment they refund.
+#: Transaction types that involve a subscriber. Refunds are excluded, because the decision depends
+#: on the original payment.
 _CHECKED_TYPES: Final = tuple(
     kind
     for kind in chart.TRANSACTION_TYPES
     if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
 )
 
-#: risk level -> the lowest and the highest score
+#: risk level -> (minimum score, maximum score)
 _SCORE_RANGES: Final = {
     "LOW": (10, 29),
     "MEDIUM": (30, 59),
@@ -26,7 +27,7 @@ _SCORE_RANGES: Final = {
 }
 _SCORE_PER_FURTHER_FINDING: Final = 5
 
-#: Going over a limit happens to anybody; somebody who may not act at all tries to.
+#: Limit breaches are routine (MEDIUM); acting while blocked is suspicious (HIGH).
 _BLOCKED_SEVERITY: Final = "HIGH"
 _LIMIT_SEVERITY: Final = "MEDIUM"
 
@@ -56,17 +57,20 @@ class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_result(assessment: Assessment) -> ComplianceCheckResult:
-    """Allowed is what would not be refused; what would be held or noticed is named too.
+    """Build the result of a check.
 
-    The risk is that of the worst finding: a rule's own severity, HIGH for whoever is not active,
-    MEDIUM for a limit. Each further finding adds to the score, within the level.
+    A transaction is allowed if it would not be refused. Violations also list the rules that would
+    hold it or raise an alert.
+
+    The risk level is the highest severity found: a rule's own severity, HIGH for an inactive
+    subscriber, MEDIUM for a limit. Each additional finding raises the score within the level.
     """
     violations, severities = [], []
     for objection in assessment.rejections:
         violations.append(Violation(str(objection.code), TABLE[objection.code][1]))
         if objection.code == Code.SUBSCRIBER_BLOCKED:
             severities.append(_BLOCKED_SEVERITY)
-        elif objection.code != Code.COMPLIANCE_REJECTED:  # whose rules are among the matches
+        elif objection.code != Code.COMPLIANCE_REJECTED:  # its rules are in `matches`
             severities.append(_LIMIT_SEVERITY)
     for match in assessment.matches:
         severities.append(match.rule.severity)

@@ -1,4 +1,4 @@
-"""The endpoint of compliance checks."""
+"""Compliance check endpoint."""
 
 from tapgate import money
 from tapgate.compliance.check.model import (
@@ -24,12 +24,14 @@ endpoints = Endpoints("Compliance")
 async def check_compliance(
     call: RequestContext, body: ComplianceCheckRequest
 ) -> ComplianceCheckResult:
-    """Ask what state, limits and compliance rules would say of a transaction.
+    """Check a transaction without executing it.
 
-    Nothing is moved, recorded or counted. `violations` are the codes it would be refused with, and
-    the types of the rules that would notice or hold it. `risk_level` is that of the worst of them;
-    `score` is 0 without any, else 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100
-    (CRITICAL).
+    The check covers status, limits and compliance rules. No money is moved, and nothing is recorded
+    or counted. `violations` lists the error codes that would refuse the transaction, and the types
+    of the rules that would raise an alert or hold it.
+
+    `risk_level` is the highest severity among them. `score` is 0 if there are none, and otherwise
+    10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100 (CRITICAL).
     """
     services = call.services
     subscriber = await subscribers.get(services.database, decode_subscriber_id(body.subscriber_id))

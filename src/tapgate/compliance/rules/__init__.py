@@ -1,1 +1,1 @@
-"""Compliance rules: what is watched in the payments of subscribers, and what is done about it."""
+"""Compliance rules: what to screen transactions for, and the action to take on a match."""

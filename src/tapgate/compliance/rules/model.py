@@ -1,5 +1,7 @@
-"""A compliance rule as clients see it and change it. The ledger's `ComplianceRule` is what is left
-of it when it is active."""
+"""Compliance rules as returned and updated through the API.
+
+The ledger's `ComplianceRule` is the reduced form of an active rule.
+"""
 
 from typing import Annotated, Any, Final
 
@@ -16,7 +18,7 @@ TransactionType = Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="Transact
 
 _MAX_COUNT = 1_000_000
 AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
-MAX_RULES: Final = 100  # each of them costs time in every payment that it screens
+MAX_RULES: Final = 100  # each rule adds latency to every payment that it screens
 
 _UNSUPPORTED_TYPES_MESSAGES: Final = {
     chart.PAYER: "includes types that a subscriber never pays:",
@@ -26,7 +28,7 @@ _UNSUPPORTED_TYPES_MESSAGES: Final = {
 
 
 class ThresholdRule(Rule):
-    """An amount or a count: which of the two it must be is known only with the rule."""
+    """Threshold as an amount or a count. Which one is required depends on the rule's type."""
 
     example = "500000.00"
 
@@ -52,7 +54,7 @@ RuleStatus = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule as it is kept; the threshold in minor units, or a count."""
+    """Rule as stored. The threshold is in minor units, or a count."""
 
     id: int
     name: str
@@ -89,7 +91,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRule(msgspec.Struct, kw_only=True):
-    """A rule to create. `window_seconds` belongs to every type but AMOUNT_THRESHOLD."""
+    """Rule to create. `window_seconds` is required for every type except `AMOUNT_THRESHOLD`."""
 
     name: PersonName
     type: RuleType
@@ -104,7 +106,7 @@ class NewRule(msgspec.Struct, kw_only=True):
 
 
 class RuleUpdate(msgspec.Struct, kw_only=True):
-    """What is to be changed; what is left out stays as it is."""
+    """Fields to change. Omitted fields keep their value."""
 
     name: PersonName | None = None
     subject: RuleSubject | None = None
@@ -136,7 +138,7 @@ def to_record(rule: StoredRule, currency: str) -> RuleRecord:
 
 
 def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
-    """Return the rule to store, or refuse the request and name the field."""
+    """Return the rule to store, or raise an error that names the invalid field."""
     _require_currency(new.currency, currency)
     if new.type == AMOUNT_THRESHOLD and new.window_seconds is not None:
         raise _build_window_error(new.type)
@@ -160,7 +162,7 @@ def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
 
 
 def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
-    """The rule as it shall be, or a refusal that names the field."""
+    """Return the updated rule, or raise an error that names the invalid field."""
     _require_currency(update.currency, currency)
     given: dict[str, Any] = {
         name: value
@@ -189,10 +191,10 @@ def _build_window_error(kind: str) -> ApiError:
 
 
 def _require_consistent(rule: StoredRule, given: NewRule | RuleUpdate) -> None:
-    """Refuse a rule that could never match or could not be carried out.
+    """Reject a rule that could never match or whose action could not be applied.
 
-    A combination is checked when one of its fields is given, so other fields of an older rule can
-    still be changed.
+    A combination of fields is checked only if the request sets one of them, so other fields of an
+    older rule can still be changed.
     """
     types_or_subject_given = given.subject is not None or given.transaction_types is not None
     if types_or_subject_given:
@@ -226,7 +228,7 @@ def _parse_amount(threshold: str | int, currency: str) -> int:
 
 
 def _parse_count(threshold: str | int, _currency: str) -> int:
-    """A number, or the same in digits."""
+    """Parse a count given as an integer or a string of digits."""
     if isinstance(threshold, str):
         digits = threshold.isascii() and threshold.isdigit() and len(threshold) <= 9
         threshold = int(threshold) if digits else -1

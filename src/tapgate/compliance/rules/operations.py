@@ -1,4 +1,4 @@
-"""Operations on compliance rules: create, update, delete."""
+"""Operations on compliance rules: create, update and delete."""
 
 import asyncpg
 import msgspec
@@ -24,7 +24,7 @@ async def create(call: RequestContext, new: NewRule) -> StoredRule:
 
 
 async def delete(call: RequestContext, rule_id: int) -> None:
-    """Remove a rule. Its alerts stay, and so do transactions that it holds for review."""
+    """Delete a rule. Its alerts are kept, and transactions that it holds stay under review."""
     services = call.services
     async with services.database.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
@@ -34,7 +34,7 @@ async def delete(call: RequestContext, rule_id: int) -> None:
 
 
 async def update(call: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
-    """Once it is answered, every process decides by the new rule."""
+    """Update a rule. When this returns, every process applies the new rule."""
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, rule_id)
@@ -54,7 +54,7 @@ async def _record_and_signal(
     before: StoredRule | None,
     after: StoredRule | None,
 ) -> Ticket:
-    """Write the audit entry and tell every process to reload the rules."""
+    """Write the audit entry and signal every process to reload the rules."""
     services = call.services
     currency = services.settings.currency
     was, now = _to_fields(before, currency), _to_fields(after, currency)

@@ -1,4 +1,4 @@
-"""The SQL of compliance rules."""
+"""SQL queries for compliance rules."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _SELECT: Final = """
 
 
 async def list_page(database: Database, query: PageQuery) -> list[StoredRule]:
-    """One more than the limit."""
+    """Return the newest rules, up to the limit plus one."""
     rows = await database.fetch(
         f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
     )
@@ -38,7 +38,7 @@ async def lock(tx: asyncpg.Connection, rule_id: int) -> StoredRule:
 
 
 async def lock_and_count(tx: asyncpg.Connection) -> int:
-    """Return the number of rules, which stays the same until the transaction ends."""
+    """Return the number of rules, and lock the table so that it stays constant."""
     await tx.execute("LOCK TABLE compliance_rules IN SHARE ROW EXCLUSIVE MODE")
     count: int = await tx.fetchval("SELECT count(*) FROM compliance_rules")
     return count

@@ -1,4 +1,4 @@
-"""The endpoints of compliance rules."""
+"""Compliance rule endpoints."""
 
 from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import (
@@ -28,9 +28,9 @@ _ACCESS = Access(roles="AC")
 async def create_rule(call: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
-    `subject` is whose transactions it screens: those of the paying subscriber (`payer`), of the
-    receiving subscriber (`payee`) or of the agent who takes part (`agent`). Every one of its
-    `transaction_types` must have such a subject. There can be 100 rules.
+    `subject` selects whose transactions the rule screens: the paying subscriber (`payer`), the
+    receiving subscriber (`payee`) or the participating agent (`agent`). Each of the
+    `transaction_types` must involve that subject. At most 100 rules can exist.
     """
     rule = await operations.create(call, body)
     return to_record(rule, call.services.settings.currency)
@@ -38,7 +38,7 @@ async def create_rule(call: RequestContext, body: NewRule) -> RuleRecord:
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
 async def list_rules(call: RequestContext, query: PageQuery) -> Page[RuleRecord]:
-    """List the rules that payments are watched by, newest first."""
+    """List the compliance rules, newest first."""
     currency = call.services.settings.currency
 
     def show(rule: StoredRule) -> RuleRecord:
@@ -61,10 +61,10 @@ async def get_rule(call: RequestContext, id: str) -> RuleRecord:
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
 async def update_rule(call: RequestContext, id: str, body: RuleUpdate) -> RuleRecord:
-    """Change a rule.
+    """Update a rule.
 
-    What is left out stays as it is. The threshold is an amount or, for TRANSACTION_COUNT and
-    PIN_FAILURES, a count; what is more than it matches.
+    Omitted fields keep their value. The threshold is a count for `TRANSACTION_COUNT` and
+    `PIN_FAILURES`, and an amount for all other types. The rule matches values above the threshold.
     """
     rule = await operations.update(call, decode_rule_id(id), body)
     return to_record(rule, call.services.settings.currency)
@@ -74,6 +74,6 @@ async def update_rule(call: RequestContext, id: str, body: RuleUpdate) -> RuleRe
 async def delete_rule(call: RequestContext, id: str) -> None:
     """Delete a rule.
 
-    Its alerts stay and keep its identifier; transactions that it holds wait for their review.
+    Its alerts are kept and retain the rule's ID. Transactions that it holds remain under review.
     """
     await operations.delete(call, decode_rule_id(id))

@@ -1,1 +1,1 @@
-"""The signing keys of a partner."""
+"""Signing keys of partners."""

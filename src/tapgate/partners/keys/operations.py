@@ -1,4 +1,4 @@
-"""Operations on the signing keys of a partner: create, delete."""
+"""Operations on a partner's signing keys: create and delete."""
 
 from tapgate import ids
 from tapgate.audit.trail import AuditTrail
@@ -21,7 +21,7 @@ async def create(call: RequestContext, partner_id: int) -> NewHmacKey:
 
 
 async def delete(call: RequestContext, partner_id: int, key_id: int) -> None:
-    """Delete a key, the last one included. When this returns, no process accepts it."""
+    """Delete a key, even the last one. When this returns, no process accepts it."""
     services = call.services
     async with services.database.transaction() as tx:
         await partners.require_exists(tx, partner_id)

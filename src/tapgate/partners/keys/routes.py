@@ -1,4 +1,4 @@
-"""The endpoints of a partner's signing keys."""
+"""Partner signing key endpoints."""
 
 import msgspec
 
@@ -33,10 +33,10 @@ def _to_record(key: SigningKey) -> PartnerKeyRecord:
 
 @endpoints.post(_PATH, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
 async def create_partner_key(call: RequestContext, id: str) -> SigningKeyCreated:
-    """Create a further signing key of a partner.
+    """Create an additional signing key for a partner.
 
-    The keys before it work until they are deleted, and all keys of a partner share its idempotency
-    keys. The secret is shown in this response only.
+    Existing keys remain valid until they are deleted. All keys of a partner share its idempotency
+    keys. The secret is returned only in this response.
     """
     key = await operations.create(call, decode_partner_id(id))
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
@@ -46,7 +46,7 @@ async def create_partner_key(call: RequestContext, id: str) -> SigningKeyCreated
 async def list_partner_keys(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
-    """List the signing keys of a partner, newest first, without deleted ones."""
+    """List a partner's signing keys, newest first, without deleted keys."""
     services, partner_id = call.services, decode_partner_id(id)
     await queries.require_exists(services.database, partner_id)
     keys = await services.authenticator.hmac_keys.list_page(
@@ -59,8 +59,8 @@ async def list_partner_keys(
     f"{_PATH}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
 )
 async def delete_partner_key(call: RequestContext, id: str, api_key_id: str) -> None:
-    """Delete a signing key of a partner.
+    """Delete a partner's signing key.
 
-    Every process refuses it immediately, also if it is the last one.
+    Every process rejects the key immediately, even if it is the last one.
     """
     await operations.delete(call, decode_partner_id(id), decode_id(ids.KEY, api_key_id))

@@ -1,1 +1,1 @@
-"""Top-ups: a partner funds a subscriber, by its webhook or by an order in its name."""
+"""Top-ups: a partner funds a subscriber through its webhook or through an API request."""

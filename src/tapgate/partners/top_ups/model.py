@@ -1,4 +1,4 @@
-"""What is asked for when a partner funds a subscriber, and what is answered."""
+"""Requests and receipts for top-ups by partners."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from tapgate.transactions.submit import Receipt, ReceiptFields
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
-    """Names the subscriber by a card or by the phone number."""
+    """Top-up sent by webhook. Identifies the subscriber by card or by phone number."""
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
@@ -26,7 +26,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
         if self.card_serial is None and self.phone_number is None:
             raise build_missing_field_error("card_serial")
         if self.card_serial is not None and self.phone_number is not None:
-            # Two names could mean two subscribers.
+            # The two could identify different subscribers.
             raise invalid_field("card_serial", "must not be given together with phone_number")
 
 
@@ -37,7 +37,10 @@ class FundFromPartner(CustomerMoneyRequest, kw_only=True):
 
 
 class TopUpReceipt(Receipt, kw_only=True):
-    """`new_balance` of a restricted subscriber is null, unless an admin has verified a code."""
+    """Receipt for a top-up.
+
+    `new_balance` is null for a restricted subscriber, unless an admin has verified a one-time code.
+    """
 
     amount: str
     new_balance: str | None

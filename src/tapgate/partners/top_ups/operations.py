@@ -1,4 +1,4 @@
-"""A partner funds a subscriber: by a signed webhook, or by an order in its name."""
+"""Top-ups of subscribers by partners, through a signed webhook or an API request."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ _SIGNATURE_HEADER = "X-Webhook-Signature"
 async def fund_by_webhook(
     call: RequestContext, partner: str, raw_body: bytes
 ) -> Reply[TopUpReceipt]:
-    """Who sent it is settled before anything in it is looked at."""
+    """Fund a subscriber by webhook. The signature is verified before the body is parsed."""
     partner_id = decode_id(ids.PARTNER, partner)
     await _require_valid_signature(call, partner_id, raw_body)
     body: WebhookTopUp = _get_body_reader(call.services.settings.currency).decode(raw_body)
@@ -83,7 +83,11 @@ async def _submit_top_up(
 
 
 async def _require_valid_signature(call: RequestContext, partner_id: int, raw_body: bytes) -> None:
-    """The same answer after the same work, whether the partner or the signature is wrong."""
+    """Require a valid webhook signature.
+
+    An unknown partner and a wrong signature cause the same work and the same response, so that
+    partner ids cannot be probed.
+    """
     services = call.services
     sender = await queries.get_webhook_source(services.database, partner_id)
     sealed = [] if sender is None else sender.get_valid_secrets(services.clock())
@@ -112,7 +116,7 @@ async def _resolve_payee(call: RequestContext, body: WebhookTopUp) -> Party:
 
 
 def require_partner(call: RequestContext, body: FundFromPartner) -> None:
-    """Who signs as a partner pays; everybody else says which partner does."""
+    """Require `partner_id` unless the request is signed by a partner, who then pays."""
     if call.principal.partner_id is None and body.partner_id is None:
         raise ApiError(
             Code.INVALID_REQUEST,

@@ -1,4 +1,4 @@
-"""The SQL of top-ups: the partner that sends a webhook, and the subscriber it names."""
+"""SQL queries for top-ups: the partner that sends a webhook, and the subscriber to fund."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from tapgate.store.database import Database
 
 
 class WebhookSource(NamedTuple):
-    """A partner that sends a webhook; its secrets are sealed."""
+    """Partner that sends a webhook, with its sealed secrets."""
 
     webhook_secret: bytes
     previous_secret: bytes | None
@@ -22,7 +22,10 @@ class WebhookSource(NamedTuple):
 
 
 async def get_webhook_source(database: Database, partner_id: int) -> WebhookSource | None:
-    """Read for each webhook, so a suspension or rotation takes effect in every process."""
+    """Return the sender of a webhook, or None.
+
+    It is read for each webhook, so that a suspension or rotation takes effect in every process.
+    """
     row = await database.fetchrow(
         """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,
                   a.status <> 'active'

@@ -1,4 +1,4 @@
-"""The endpoints through which partners fund subscribers."""
+"""Top-up endpoints for partners."""
 
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.request_context import RequestContext
@@ -31,8 +31,11 @@ _DECLINE_CODES = (
 async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
 
-    Give `subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs. A
-    `partner_reference` is one top-up, however it is asked for: the same again answers as before.
+    Provide either `subscriber_id` or `card_serial`. `partner_id` is required unless the partner
+    itself signs the request.
+
+    A `partner_reference` identifies one top-up, whether it is sent by request or by webhook.
+    Repeating the same top-up returns the original response.
     """
     return await operations.fund_by_request(call, body)
 
@@ -46,10 +49,13 @@ async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Repl
 async def receive_partner_webhook(
     call: RequestContext, partner_id: str, body: bytes
 ) -> Reply[TopUpReceipt]:
-    """Fund a subscriber by a partner's webhook.
+    """Fund a subscriber through a partner's webhook.
 
-    Signed by the header `X-Webhook-Signature`: the hex HMAC-SHA-256 of the raw body with the
-    partner's webhook secret, bare or after `sha256=`. Give `card_serial` or `phone_number`. A
-    `reference` is one top-up: delivered again, it answers as before and pays nothing.
+    The `X-Webhook-Signature` header contains the hex-encoded HMAC-SHA-256 of the raw body with the
+    partner's webhook secret, optionally prefixed with `sha256=`. Provide either `card_serial` or
+    `phone_number`.
+
+    A `reference` identifies one top-up. A repeated delivery returns the original response and moves
+    no money.
     """
     return await operations.fund_by_webhook(call, partner_id, body)

@@ -1,1 +1,4 @@
-"""The signing keys of a processor and its terminals: added and taken back, to be rotated."""
+"""Signing keys of a processor and its terminals.
+
+To rotate a key, create a new one and delete the old one.
+"""

@@ -1,4 +1,4 @@
-"""What can happen to a signing key: given out, deleted."""
+"""Operations on signing keys: create and delete."""
 
 import asyncpg
 
@@ -14,7 +14,7 @@ _trail = AuditTrail("signing_key")
 
 
 async def create(call: RequestContext, processor_id: int, terminal_id: int | None) -> NewHmacKey:
-    """With a terminal: a further key of the terminal's own."""
+    """Create a signing key for the processor, or for one of its terminals."""
     services = call.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)
@@ -31,7 +31,7 @@ async def create(call: RequestContext, processor_id: int, terminal_id: int | Non
 
 
 async def delete(call: RequestContext, processor_id: int, key_id: int) -> None:
-    """Also the last one. From the moment that this returns, no process lets it in."""
+    """Delete a key, even the last one. When this returns, no process accepts it."""
     services = call.services
     async with services.database.transaction() as tx:
         await processors.require_exists(tx, processor_id)

@@ -1,4 +1,4 @@
-"""The endpoints of signing keys."""
+"""Signing key endpoints."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ _ACCESS = Access(roles="A")
 
 
 class NewSigningKey(msgspec.Struct, kw_only=True):
-    """With a terminal: a key of the terminal's own."""
+    """Signing key to create. With `terminal_id`, the key belongs to that terminal."""
 
     terminal_id: Text | None = None
 
@@ -50,10 +50,11 @@ def _to_record(key: SigningKey) -> SigningKeyRecord:
 async def create_signing_key(
     call: RequestContext, id: str, body: NewSigningKey
 ) -> SigningKeyCreated:
-    """Create a further signing key of a processor, or of one of its terminals.
+    """Create an additional signing key.
 
-    The keys before it work until they are deleted, and all keys of a terminal, or of the processor
-    itself, share their idempotency keys. The secret is shown in this response only.
+    The key belongs to the processor or to one of its terminals. Existing keys remain valid until
+    they are deleted. All keys of a terminal share its idempotency keys, as do all keys of the
+    processor itself. The secret is returned only in this response.
     """
     named = body.terminal_id
     terminal_id = None if named is None else decode_id(ids.TERMINAL, named)
@@ -65,7 +66,10 @@ async def create_signing_key(
 async def list_signing_keys(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[SigningKeyRecord]:
-    """List the signing keys of a processor and its terminals that are not deleted, newest first."""
+    """List the signing keys of a processor and its terminals.
+
+    Newest first, without deleted keys.
+    """
     services, processor_id = call.services, processors.decode_processor_id(id)
     await processor_queries.require_exists(services.database, processor_id)
     keys = await services.authenticator.hmac_keys.list_page(
@@ -80,7 +84,10 @@ async def list_signing_keys(
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_FOUND),
 )
 async def delete_signing_key(call: RequestContext, id: str, api_key_id: str) -> None:
-    """Delete a signing key: it is refused at once, also if it is the last one."""
+    """Delete a signing key.
+
+    It is rejected immediately, even if it is the last one.
+    """
     await operations.delete(
         call, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)
     )

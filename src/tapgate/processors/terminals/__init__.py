@@ -1,1 +1,1 @@
-"""Terminals: a processor's devices at the counter, each with a signing key of its own."""
+"""Terminals: point-of-sale devices of a processor, each with its own signing key."""

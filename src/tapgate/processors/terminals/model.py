@@ -1,4 +1,4 @@
-"""What a terminal is, what clients see of one, and how its state may move."""
+"""Terminal records, their public representation, and status transitions."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal, get_args
@@ -20,13 +20,13 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     created_at: datetime
     status: TerminalStatus = "active"
-    #: The newest of its keys that is not deleted.
+    #: Newest key that is not deleted.
     key_id: int | None = None
     last_seen_at: datetime | None = None
 
 
 class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A terminal as clients see it. Every field is always there; what is not known is null."""
+    """Terminal as returned by the API. Every field is always present; unknown values are null."""
 
     id: str
     processor_id: str
@@ -63,7 +63,7 @@ UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
 
 
 def apply_transition(terminal: Terminal, move: Transition[TerminalStatus]) -> Terminal:
-    """The terminal in its next state, or a refusal by name."""
+    """Return the terminal with its next status, or raise the error code of the transition."""
     status = move.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)
 

@@ -1,4 +1,4 @@
-"""What can happen to a terminal: added, blocked, unblocked."""
+"""Operations on terminals: add, block and unblock."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class AddedTerminal(NamedTuple):
 
 
 async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> AddedTerminal:
-    """With a signing key of its own."""
+    """Add a terminal with its own signing key."""
     services = call.services
     terminal = Terminal(
         id=services.new_id(),
@@ -50,7 +50,7 @@ async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> Adde
 async def block(
     call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
-    """From the moment that this returns, no process lets its keys in."""
+    """Block a terminal. When this returns, no process accepts its keys."""
     return await _change_status(call, processor_id, terminal_id, model.BLOCK, reason)
 
 

@@ -1,4 +1,4 @@
-"""The SQL of terminals. Their keys are the credentials' business."""
+"""SQL queries for terminals. Their keys belong to `credentials`."""
 
 import asyncpg
 
@@ -13,7 +13,7 @@ _SELECT = """
 
 
 async def lock(tx: asyncpg.Connection, terminal_id: int, *, processor_id: int) -> Terminal:
-    """Another processor's terminal is as good as none."""
+    """Lock and return a terminal. A terminal of another processor is treated as not found."""
     row = await tx.fetchrow(
         f"{_SELECT} WHERE t.id = $1 AND t.processor_id = $2 FOR NO KEY UPDATE OF t",
         terminal_id,
@@ -49,5 +49,5 @@ async def add(tx: asyncpg.Connection, terminal: Terminal) -> None:
 
 
 async def save_state(tx: asyncpg.Connection, terminal: Terminal) -> None:
-    """The caller has locked the terminal."""
+    """Store the status. The caller has locked the terminal."""
     await tx.execute("UPDATE terminals SET status = $2 WHERE id = $1", terminal.id, terminal.status)

@@ -1,4 +1,4 @@
-"""The endpoints of terminals."""
+"""Terminal endpoints."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ _ACCESS = Access(roles="A")
 
 
 class TerminalAdded(msgspec.Struct, kw_only=True):
-    """The only time that the secret is shown."""
+    """Response to adding a terminal. The secret is returned only here."""
 
     terminal: TerminalRecord
     api_key_id: str
@@ -40,9 +40,9 @@ class TerminalResponse(msgspec.Struct, kw_only=True):
     errors=(Code.PROCESSOR_NOT_FOUND,),
 )
 async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> TerminalAdded:
-    """Add a terminal, with a signing key of its own.
+    """Add a terminal with its own signing key.
 
-    The secret is shown this once.
+    The secret is returned only in this response.
     """
     terminal, key = await operations.add(call, processors.decode_processor_id(id), body)
     return TerminalAdded(
@@ -56,7 +56,7 @@ async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> Term
 async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Page[TerminalRecord]:
     """List a processor's terminals, newest first.
 
-    `api_key_id` is the newest of a terminal's keys that are not deleted.
+    `api_key_id` is the terminal's newest key that is not deleted.
     """
     database, processor_id = call.services.database, processors.decode_processor_id(id)
     await processor_queries.require_exists(database, processor_id)
@@ -74,7 +74,10 @@ async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Pag
 async def block_terminal(
     call: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
-    """Block a terminal: its keys are refused at once."""
+    """Block a terminal.
+
+    Its keys are rejected immediately.
+    """
     terminal = await operations.block(
         call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )

@@ -1,1 +1,1 @@
-"""KYC documents: pictures that prove who a subscriber is."""
+"""KYC documents: images that prove a subscriber's identity."""

@@ -1,4 +1,4 @@
-"""Limits on KYC documents: per type until a decision, and per day."""
+"""Upload limits for KYC documents: undecided documents per type, and documents per day."""
 
 import math
 from datetime import datetime, timedelta
@@ -22,10 +22,10 @@ async def get_limit_error(
     document_type: str,
     now: datetime,
 ) -> ApiError | None:
-    """Return the refusal of a document beyond a limit. Exact under the subscriber's lock."""
+    """Return the error for a document over a limit. Exact only under the subscriber's lock."""
     undecided = await queries.count_undecided(reader, subscriber_id, document_type)
     if undecided >= MAX_UNDECIDED_PER_TYPE:
-        # Until staff decide, which has no set time.
+        # The limit lasts until staff decide, which has no fixed deadline.
         return _build_limit_error("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
     oldest = await queries.get_nth_newest_upload_time(reader, subscriber_id, MAX_PER_DAY)
     if oldest is not None and oldest + _DAY > now:

@@ -1,4 +1,4 @@
-"""What a KYC document is, and how it is sent."""
+"""KYC documents and the format in which they are uploaded."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,7 +16,11 @@ DocumentType = Annotated[
 
 
 class ImageRule(Rule):
-    """A data URI. What is in it is looked at later, where it keeps nobody waiting."""
+    """Data URI of a JPEG or PNG image.
+
+    Only the media type is checked here. The image is decoded later, in a worker thread, so that it
+    does not block the event loop.
+    """
 
     example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
 
@@ -38,7 +42,7 @@ class NewDocument(msgspec.Struct, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A document without its picture."""
+    """KYC document without its image."""
 
     id: int
     document_type: str
@@ -75,5 +79,5 @@ def not_found() -> ApiError:
 
 
 def build_seal_context(document_id: int) -> bytes:
-    """A sealed picture opens as this document's only."""
+    """Return the encryption context that binds a sealed image to its document."""
     return b"kyc document %d" % document_id

@@ -1,4 +1,4 @@
-"""What can happen to a KYC document: added, looked at."""
+"""Operations on KYC documents: add a document and view its image."""
 
 import asyncio
 from typing import Final
@@ -23,15 +23,15 @@ from tapgate.subscribers.operations import save
 from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 
 MAX_PENDING_PICTURES: Final = 16
-#: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on, and
-#: some 16 MB while it waits.
+#: At most two concurrently: a large image needs about 300 MB while it is processed, and about 16 MB
+#: while it is queued.
 picture_threads: Final = BoundedThreadPool("pictures", at_once=2, most=MAX_PENDING_PICTURES)
 
 
 async def add(
     call: RequestContext, subscriber_id: int, new: NewDocument
 ) -> tuple[Document, Subscriber]:
-    """Store a document; it needs a KYC decision, so the status becomes pending."""
+    """Store a document and set the KYC status to pending, because it requires a KYC decision."""
     services = call.services
     await _precheck_limits(call, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
@@ -54,7 +54,10 @@ async def add(
 
 
 async def _precheck_limits(call: RequestContext, subscriber_id: int, document_type: str) -> None:
-    """Refuse before the picture is decoded, which is expensive. Checked again under the lock."""
+    """Reject uploads over a limit before the expensive decoding.
+
+    The limits are checked again under the lock.
+    """
     database = call.services.database
     refusal = await limits.get_limit_error(
         database, subscriber_id, document_type, call.services.clock()
@@ -65,7 +68,7 @@ async def _precheck_limits(call: RequestContext, subscriber_id: int, document_ty
 
 
 async def view_picture(call: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
-    """Who looked at it is in the audit log."""
+    """Return the decrypted image of a document, and record the access in the audit log."""
     async with call.services.database.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
         await require_subscriber_access(tx, call, subscriber.id, restricted=subscriber.restricted)

@@ -1,4 +1,4 @@
-"""The SQL of KYC documents."""
+"""SQL queries for KYC documents."""
 
 from datetime import datetime
 
@@ -41,7 +41,7 @@ async def count_undecided(
 async def get_nth_newest_upload_time(
     reader: Database | asyncpg.Connection, subscriber_id: int, number: int
 ) -> datetime | None:
-    """Return the upload time of the nth newest document; None if there are fewer."""
+    """Return the upload time of the nth newest document, or None if there are fewer."""
     moment: datetime | None = await reader.fetchval(
         """SELECT created_at FROM kyc_documents WHERE subscriber_id = $1
            ORDER BY id DESC OFFSET $2 LIMIT 1""",
@@ -62,7 +62,7 @@ async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime
 
 
 async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
-    """The newest ones; one more than the limit."""
+    """Return the newest documents, up to the limit plus one."""
     rows = await database.fetch(
         """SELECT id, document_type, created_at FROM kyc_documents
            WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3""",

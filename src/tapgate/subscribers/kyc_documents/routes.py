@@ -1,4 +1,4 @@
-"""The endpoints of KYC documents."""
+"""KYC document endpoints."""
 
 import msgspec
 
@@ -42,10 +42,10 @@ class DocumentAdded(msgspec.Struct, kw_only=True):
 async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
     """Add a KYC document.
 
-    Only what the picture shows is kept: it is decoded and encoded again, turned upright, without
-    metadata. The subscriber's KYC status becomes PENDING. At most 4 documents per type may wait for
-    a KYC decision, and at most 20 are accepted in 24 hours: 429, `details.limit` is
-    `undecided_per_type` or `per_day`.
+    The image is decoded, rotated upright and encoded again without metadata. The subscriber's KYC
+    status becomes `PENDING`. At most 4 documents per type can await a KYC decision, and at most 20
+    documents are accepted in 24 hours. Over a limit, the request fails with 429, and
+    `details.limit` is `undecided_per_type` or `per_day`.
     """
     document, subscriber = await operations.add(call, read_subscriber_id(id), body)
     return DocumentAdded(
@@ -59,7 +59,10 @@ async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> 
 async def list_kyc_documents(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[DocumentRecord]:
-    """List the KYC documents of a subscriber, newest first, without their pictures."""
+    """List the KYC documents of a subscriber.
+
+    Newest first, without the images.
+    """
     database = call.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
     await require_subscriber_access(database, call, subscriber.id, restricted=subscriber.restricted)
@@ -74,7 +77,7 @@ async def list_kyc_documents(
     errors=(*_READ_ERRORS, Code.NOT_FOUND),
 )
 async def get_kyc_document_image(call: RequestContext, id: str, document_id: str) -> Reply[bytes]:
-    """Get the picture of a KYC document."""
+    """Get the image of a KYC document."""
     subscriber_id = read_subscriber_id(id)
     number = decode_document_id(document_id)
     picture = await operations.view_picture(call, subscriber_id, number)
