@@ -48,7 +48,7 @@ class Subscribers(OperationGroup[M]):
         id_number: str | None = None,
         category: str | None = None,
     ) -> Operation[RegisterSubscriberResponse]:
-        """Register a subscriber, who is active and has an empty wallet."""
+        """Register a subscriber. The subscriber is active and has an empty wallet."""
         body = omit_none(
             phone_number=phone_number,
             first_name=first_name,
