@@ -60,9 +60,9 @@ def main() -> None:
 
 @app.command()
 def up() -> None:
-    """Run the gateway, the messenger and a PostgreSQL server.
+    """Run the gateway, the messenger and an embedded PostgreSQL server.
 
-    With TAPGATE_DATABASE_URL set, that database is used instead of an own server.
+    If TAPGATE_DATABASE_URL is set, that database is used instead of the embedded server.
     """
     settings = load_settings(os.environ)
     known = _load_examples(settings)
