@@ -28,7 +28,7 @@ M = TypeVar("M")
 
 #: Effect of sending an operation twice, which determines when it may be retried.
 #: `reads`: none. `sets`: the same final state. `moves`: money moves once per request id.
-#: `acts`: an additional effect, so it is retried only if no earlier attempt was executed.
+#: `acts`: an additional effect, so it is retried only if no attempt can have been executed.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
 #: Coroutine that returns the response. It avoids `Any`, with which mypy cannot infer the result

@@ -151,7 +151,7 @@ class RequestFlow:
             return
         tokens = None
         if self._tokens is not None:
-            # A refresh token is valid for one use, so a failed refresh falls back to a new login.
+            # A refresh token is valid for one use: after a rejected or lost refresh, log in again.
             try:
                 tokens = yield from self.run(build_token_refresh(self._tokens.refresh_token))
             except (UnauthorizedError, OutcomeUnknownError):
