@@ -1,6 +1,6 @@
 """`tapgate verify`: check and print every claim about the ledger and the audit log.
 
-The result is recorded, and the console and the API show it.
+The ledger's proof is recorded, and the console and the API show it.
 """
 
 from time import perf_counter
