@@ -1,6 +1,6 @@
-"""What it costs to find out who is calling, in microseconds of processor time per request.
+"""Benchmark of authentication: CPU time per request, in microseconds.
 
-No database: every key is already known, as it is for all requests but a key's first.
+It uses no database. Every key is cached, as it is for all requests but the first with a key.
 Run with `python bench/credentials.py`.
 """
 
@@ -28,7 +28,7 @@ JWT_SECRET = "j" * 32
 
 
 class NullSignals:
-    """Signals on which nothing ever happens."""
+    """Signals that never fire."""
 
     is_listening = True
 
@@ -37,7 +37,7 @@ class NullSignals:
 
 
 class FakeDatabase:
-    """A database in which every key, API key and session is there."""
+    """Database that contains every signing key, API key and session."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -95,7 +95,7 @@ async def measure(name: str, once: Callable[[], Awaitable[object]]) -> None:
 
 async def main() -> None:
     vault, now = Vault("v" * 32), system_clock()
-    # As much of the settings as an authenticator reads.
+    # Only the settings that the authenticator reads.
     settings = SimpleNamespace(
         jwt_secret=JWT_SECRET, production=False, service_secrets={"messenger": SECRET}
     )

@@ -1,5 +1,6 @@
-"""What the edge costs: microseconds of CPU per request of an authenticated endpoint that does
-nothing, with and without the HTTP server around it.
+"""Benchmark of the edge: CPU time per request of an authenticated endpoint that does nothing.
+
+It is measured with and without the HTTP server.
 
     python bench/edge.py
 """
@@ -80,7 +81,7 @@ class FakeAuthenticator:
         return self.principal
 
     def admit(self, principal: Principal, address: str) -> None:
-        """Every address may use the key."""
+        """Accept every address."""
 
 
 def create_app(folder: Path) -> App:
@@ -105,14 +106,14 @@ def create_app(folder: Path) -> App:
 
 
 class CompleteRequest:
-    """A request that is all there."""
+    """Request whose body has been received completely."""
 
     method = "POST"
     path = "/api/v1/pos/payment"
     query = b""
     peer = "127.0.0.1"
     is_complete = True
-    headers = {  # noqa: RUF012 - one for all, nobody changes it
+    headers = {  # noqa: RUF012 - shared and never modified
         b"host": b"127.0.0.1:8000",
         b"content-type": b"application/json",
         b"content-length": b"%d" % len(BODY),
@@ -126,7 +127,7 @@ class CompleteRequest:
 
 
 async def measure_app(app: App) -> float:
-    """The application alone, called as the wire would call it."""
+    """Return the CPU seconds per request of the application alone, without the HTTP server."""
     request = CompleteRequest()
     started = time.process_time()
     for _ in range(APP_REQUESTS):
@@ -137,7 +138,7 @@ async def measure_app(app: App) -> float:
 
 
 def run_server(folder: Path, pipe: Connection) -> None:
-    """A server process that tells its port, and at the end the CPU it took."""
+    """Run a server process that reports its port and, at the end, its CPU time."""
 
     async def run() -> None:
         config = uvicorn.Config(
@@ -190,7 +191,10 @@ async def send_load(port: int, requests: int) -> None:
 
 
 def measure_server(folder: Path) -> float:
-    """The same behind uvicorn, one process, over loopback with connections kept alive."""
+    """Return the CPU seconds per request behind uvicorn.
+
+    One process serves keep-alive connections over loopback.
+    """
     context = get_context("spawn")
     pipe, theirs = context.Pipe()
     process = context.Process(target=run_server, args=(folder, theirs), daemon=True)

@@ -1,8 +1,8 @@
-"""How long the overview takes among many transactions, against few.
+"""Benchmark of the overview endpoint: latency with many transactions compared to few.
 
-Two databases on one server, alike but for the number of transactions in the last 30 days. The
-endpoint is called in-process on both in turns, so that whatever else the machine does meets both.
-Run with `python -m bench.overview`; the data is removed in the end.
+Two databases on one server differ only in the number of transactions in the last 30 days. The
+endpoint is called in-process on both alternately, so other load on the machine affects both.
+Run with `python -m bench.overview`. The data is removed at the end.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
 ACCOUNTS = 2_000
-#: Processes that counted what was not folded yet.
+#: Processes with rollup rows that are not compacted yet.
 PROCESSES = 4
 PERIODS = ("day", "week", "month")
 
@@ -42,7 +42,7 @@ _INSERT_ACCOUNTS = """
     SELECT n, 'wallet', n + 1000000, 'Aminata Kamara', 'Aminata K.', 'SLE', 1, true
     FROM generate_series(1, $1) AS n"""
 
-#: Of 5 types; 1 in 10 failed, for one of 5 reasons; 1 in 500 under review.
+#: 5 types; 1 in 10 failed, for one of 5 reasons; 1 in 500 under review.
 _INSERT_TRANSACTIONS = """
     INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency, from_account,
                               to_account, failure_code, created_at)
@@ -61,7 +61,7 @@ _INSERT_ENTRIES = """
     INSERT INTO entries SELECT id, 0, from_account, to_account, amount FROM transactions
     WHERE status = 'completed'"""
 
-#: As the ledger counts and folds: the last hour's by process, all before together.
+#: As the ledger writes and compacts rollups: the last hour per process, older rows combined.
 _INSERT_ROLLUPS = """
     INSERT INTO figures
     SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type, status,
@@ -149,7 +149,7 @@ async def compare(few: Side, many: Side, rounds: int) -> None:
             for number in range(rounds + 3):
                 for side in (few, many) if number % 2 else (many, few):
                     seconds = await measure_request(side, period, forgotten=forgotten)
-                    if number >= 3:  # the first ones warm up
+                    if number >= 3:  # the first rounds are warm-up
                         took[side.name].append(seconds)
             small, large = (statistics.median(took[side.name]) for side in (few, many))
             what = f"{period}{', after folding' if forgotten else ''}"

@@ -1,11 +1,11 @@
-"""Which Python of this machine Tapgate shall run on: the fastest that is new enough.
+"""Selection of the Python interpreter for Tapgate: the fastest that is new enough.
 
     python3 tools/choose_python.py
 
-The same version may be one and a half times as fast from one builder as from another: Linux
-distributions build with the compiler's profile of a typical run, many other builds do not. So each
-Python on the PATH does the same small piece of work, and `python3` is used unless another one is
-clearly faster. Prints its path. Runs on any Python 3.
+Builds of the same version can differ in speed by a factor of 1.5: Linux distributions use
+profile-guided optimization, many other builds do not. Each Python on the PATH therefore runs the
+same small workload, and `python3` is used unless another one is clearly faster. Prints the path
+of the chosen interpreter. Runs on any Python 3.
 """
 
 import os
@@ -17,7 +17,7 @@ _NAMES = ["python3"] + [f"python3.{minor}" for minor in range(11, 20)]
 _CLEARLY = 1.15
 _PATIENCE_SECONDS = 30
 
-#: Run by each: leaves with an error what cannot be used, prints the seconds of its best try.
+#: Run by each interpreter: exits with an error if it is unusable, else prints its best time.
 _PROBE = """
 import sys
 if sys.version_info < (3, 11):
@@ -50,21 +50,21 @@ print(best)
 
 
 def candidates():
-    """Each once, in the order of the PATH; `python3` itself first."""
+    """Return each interpreter once, in PATH order, with `python3` first."""
     found = {}
     for name in _NAMES:
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             path = Path(folder, name)
             if os.access(path, os.X_OK) and not path.is_dir():
-                # A program that stands for several Pythons is told by the name it is called by.
+                # A launcher shared by several versions selects one by the name it is called by.
                 found.setdefault((os.path.realpath(path), name), str(path))
     return list(found.values())
 
 
 def seconds(python):
-    """Of the work, by this Python; None: it cannot be used."""
+    """Return the seconds that this Python takes for the workload, or None if it is unusable."""
     try:
-        done = subprocess.run(  # noqa: S603 - what is on the PATH is what the user runs
+        done = subprocess.run(  # noqa: S603 - runs only interpreters from the user's PATH
             [python, "-c", _PROBE],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,7 +1,8 @@
-"""Finds what looks like a secret in the project's files and is not known to be harmless.
+"""Scan of the project's files for potential secrets that are not known to be harmless.
 
-The known ones (examples in the docs, keys that exist only in tests) are in `.secrets.baseline`, as
-fingerprints. Lines may move: only another secret, or a known one in another file, is told.
+Known ones (examples in the docs, keys that exist only in tests) are listed by fingerprint in
+`.secrets.baseline`. Line numbers are ignored: only a new secret, or a known one in another file,
+is reported.
 """
 
 import json

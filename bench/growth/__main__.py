@@ -1,10 +1,10 @@
-"""What a payment costs among little data and among much, on two installations in one run.
+"""Benchmark of payments with little and with much data, on two installations in one run.
 
     python -m bench.growth
 
-One is almost empty, the other has a year of other people's payments in it. Phases on both take
-turns, so that whatever else the machine does meets both alike. Nothing listens anywhere but on
-127.0.0.1, and the data is removed in the end.
+One installation is almost empty, and one contains a year of payments by further subscribers.
+Their phases alternate, so other load on the machine affects both equally. All servers listen only
+on 127.0.0.1, and the data is removed at the end.
 """
 
 import argparse
@@ -36,9 +36,9 @@ from tapgate.ledger.commands import Command
 from tapgate.settings import load_settings
 
 CONNECTIONS = (64, 256)
-#: One caller has two slots for expensive reads, and eight places in their queue.
+#: A caller has two slots for expensive reads, and eight places in their queue.
 _READ_CONNECTIONS = 8
-#: So many that a page is full on both sides, and that there is one in the middle.
+#: Enough to fill a page on both sides, and to have a page in the middle.
 _TOP_UP_COUNT = 3 * reads.PAGE_SIZE
 _MIN_INITIAL_PAYMENTS = 100
 _MAX_TURN_SECONDS = 60.0
@@ -47,7 +47,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Side:
-    """One of the two installations, with its world and what was measured there."""
+    """One of the two installations, with its dataset and its measurements."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Side:
         await self._run_payments("first", 0, _READ_CONNECTIONS, _MAX_TURN_SECONDS)
 
     async def _top_up(self) -> None:
-        """Of whose history is read."""
+        """Top up the wallet of the subscriber whose history is read."""
         owner = ids.decode(ids.SUBSCRIBER, self._dataset.cards[0].subscriber_id)
         assert owner is not None
         for _ in range(_TOP_UP_COUNT):
@@ -109,7 +109,10 @@ class Side:
         return filled
 
     async def warm_up(self, phases: int) -> None:
-        """Everybody pays once: whose pages were not touched since the checkpoint, costs more."""
+        """Let every card pay once.
+
+        The first change to a page after a checkpoint costs more, which would distort the results.
+        """
         self._runner.phases_left = PAYMENTS_PER_CARD
         phase = await self._run_payments("warm-up", 0, CONNECTIONS[-1], _MAX_TURN_SECONDS)
         print_phase(self.name, phase.phase)
@@ -142,7 +145,7 @@ class Side:
         return written
 
     async def prepare_reads(self) -> None:
-        """PostgreSQL looks at both again, as it does by itself after a while."""
+        """Prepare the reads, after updating planner statistics as autovacuum eventually would."""
         await self._connection.execute("ANALYZE")
         self._prepared_reads = await reads.prepare_reads(
             self._services, self._installation, self._dataset.cards[0]
@@ -245,7 +248,7 @@ async def _run_phases(sizes: Sizes, *sides: Side) -> None:
 
 
 def _alternate(sides: Sequence[Side], round_: int) -> Sequence[Side]:
-    """Each is the first one in every second round."""
+    """Return the sides in alternating order, so each goes first in every second round."""
     return sides if round_ % 2 else sides[::-1]
 
 
@@ -254,7 +257,7 @@ def _parse_sizes(given: argparse.Namespace) -> Sizes:
     accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, given.accounts))
     return Sizes(
         accounts=accounts,
-        # Everybody got money once, and somebody paid with it.
+        # One funding entry per account and, on average, one payment of two entries.
         entries=min(100_000_000, max(3 * accounts, given.entries)),
         cards=cards,
         processors=10,

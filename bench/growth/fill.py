@@ -1,4 +1,4 @@
-"""Grow an installation: write a year of other people's lives into it, set by set."""
+"""Bulk loading of an installation with a year of other subscribers' transactions."""
 
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -14,10 +14,10 @@ from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.settings import Settings
 
-#: Entries of the longest history, if there are enough for one.
+#: Entries of the longest history, if the total allows it.
 _MAX_HISTORY_ENTRIES: Final = 10_000
 _BATCH_SIZE: Final = 100_000
-#: Tables that grow. The rows of those with a key here are laid out in no order.
+#: Tables that grow. Rows of those with a key here are shuffled by it.
 _GROWING_TABLES: Final = {
     "transactions": None,
     "entries": None,
@@ -26,7 +26,7 @@ _GROWING_TABLES: Final = {
     "cards": "id",
     "pins": "holder_id",
 }
-#: Of this session alone. Nothing that makes a commit durable is among them.
+#: Settings of this session only, which do not affect the durability of commits.
 _SESSION_SETTINGS: Final = {
     "work_mem": "128MB",
     "maintenance_work_mem": "512MB",
@@ -48,7 +48,10 @@ class DatabaseFiller:
         self._started = monotonic()
 
     async def run(self, veteran: Card) -> FillSummary:
-        """`veteran` gets the longest history. There must be a payment at every till already."""
+        """Fill the database and return a summary.
+
+        `veteran` gets the longest history. Every till must already have a payment.
+        """
         for name, value in _SESSION_SETTINGS.items():
             await self._connection.execute("SELECT set_config($1, $2, false)", name, value)
         before = await self._connection.fetchval("SELECT count(*) FROM entries")

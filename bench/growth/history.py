@@ -1,9 +1,12 @@
-"""What they did: everybody got money once and paid with it, at the world's tills, in the 12 months
-that ended the day before yesterday. No rule looks back that far.
+"""Synthetic payment history of the grown installation.
 
-Payments take turns in an order of chance, the same in every round; a payer has one turn in a round
-or several. So every balance in between can be told from the number of a payment. What a till's
-owner has taken is paid out in the end: what the world has now, it had from what happened since.
+Every payer is funded once and pays at the dataset's tills, over 12 months that end two days ago.
+No rule looks back that far.
+
+Payers take turns in a pseudorandom order that is the same in every round, and have one or more
+turns per round. Every intermediate balance therefore follows from the number of the payment. At
+the end, each till's revenue is paid out, so that the dataset's current balances result only from
+transactions after this history.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +24,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class Span(NamedTuple):
-    """A time in which things happened, and the identifiers that belong to it."""
+    """Time span, and the range of identifiers generated within it."""
 
     begin: datetime  # a whole millisecond
     length: timedelta
@@ -40,7 +43,7 @@ class Span(NamedTuple):
 
 
 def compute_spans(now: datetime) -> tuple[Span, Span]:
-    """When the money came in, and when it was paid with."""
+    """Return the time spans of the fundings and of the payments."""
     today = now.replace(microsecond=0)
     begin, day = today - timedelta(days=366), timedelta(days=1)
     return Span(begin, day), Span(begin + day, timedelta(days=363))
@@ -62,7 +65,7 @@ class PaymentHistory:
         return self._funding_span.begin
 
     async def plan(self, *, veteran: int, of_veteran: int) -> None:
-        """`veteran` is the subscriber with the longest history."""
+        """Plan the order of the payments. `veteran` is the subscriber with the longest history."""
         await self._connection.execute(_CREATE_TABLES)
         await self._connection.execute(_UPDATE_VETERAN_SLOTS, veteran, of_veteran, self.payments)
         await self._connection.execute(_INSERT_TURNS, self.payments)
@@ -72,7 +75,7 @@ class PaymentHistory:
         await self._connection.execute("ANALYZE turns")
 
     async def _load_funding_templates(self) -> None:
-        """What the ledger wrote is what more of it must look like."""
+        """Use a funding written by the ledger as the template, so generated rows look the same."""
         row = await self._connection.fetchrow(_SELECT_FUNDING)
         self._funding_id, answer = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
@@ -108,7 +111,7 @@ class PaymentHistory:
         )
 
     async def fund(self, first: int, last: int) -> None:
-        """Give the payers with these numbers what they will pay with, and what they will keep."""
+        """Fund the payers with these numbers: the sum of their payments and their final balance."""
         span = self._funding_span
         await self._connection.execute(
             self._fund_sql,
@@ -126,7 +129,7 @@ class PaymentHistory:
         )
 
     async def pay_out(self) -> None:
-        """One by one: there are few, and of large amounts."""
+        """Pay out each till's revenue, one at a time: there are few payouts, of large amounts."""
         end = self._payment_span.begin + self._payment_span.length
         platform = await self._connection.fetchrow(_SELECT_PLATFORM_ACCOUNT, self._funding_id)
         for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
@@ -146,13 +149,13 @@ class PaymentHistory:
             )
 
     async def write_usage(self) -> None:
-        """What was used of the limits, on the last day of each and in its month."""
+        """Write the limit usage of each payer, for its last day and the month of that day."""
         await self._connection.execute(_INSERT_USAGE, self._payment_span.first_id, self._funding_id)
         await self._connection.execute("ANALYZE used")
         await self._connection.execute(_UPDATE_DATASET_USAGE)
 
     async def write_rollups(self) -> None:
-        """What the ledger would have added up on the way."""
+        """Write the rollups that the ledger would have produced."""
         async with self._connection.transaction():
             await self._connection.execute("DELETE FROM figures")
             await self._connection.execute(_INSERT_ROLLUPS)
@@ -167,7 +170,7 @@ _CREATE_TABLES: Final = """
     CREATE TEMP TABLE used (account_id bigint PRIMARY KEY, day date, day_used bigint,
                             month_used bigint)"""
 
-#: So many slots that the turns of all payments give the veteran that many payments.
+#: Gives the veteran enough slots to make the planned number of payments.
 _UPDATE_VETERAN_SLOTS: Final = """
     UPDATE payers SET slots = greatest(1, $2 * others.slots / ($3 - $2))
     FROM (SELECT sum(slots)::bigint AS slots FROM payers WHERE owner_id <> $1) AS others

@@ -1,4 +1,4 @@
-"""Indexes are taken away while millions of rows come in, and made again as they were."""
+"""Dropping of indexes before a bulk load, and random ordering of rows."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ class Index(NamedTuple):
 
 
 async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) -> list[Index]:
-    """All but those that are a table's constraints."""
+    """Drop and return all indexes of the tables, except those that back constraints."""
     rows = await connection.fetch(
         """SELECT indexname, indexdef FROM pg_indexes
            WHERE schemaname = current_schema() AND tablename = ANY ($1::text[])
@@ -27,7 +27,7 @@ async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) ->
 
 
 async def shuffle_rows(connection: asyncpg.Connection, table: str, key: str) -> None:
-    """Lay a table's rows out in no order: those who pay are among all others, not beside them."""
+    """Store a table's rows in random order, so that active payers are spread among all rows."""
     await connection.execute(f"CREATE INDEX scattered ON {table} (hashint8({key}))")
     await connection.execute(f"CLUSTER {table} USING scattered")
     await connection.execute("DROP INDEX scattered")

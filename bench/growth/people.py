@@ -1,7 +1,7 @@
-"""Who was here before: subscribers with a wallet, a PIN and a card each, among the world's own.
+"""Additional subscribers, each with a wallet, a PIN and a card.
 
-Identifiers and serials of the new ones lie between those of the world's cards, so that who pays is
-found in every part of an index.
+Their identifiers and serials are interleaved with the dataset's, so that active payers are spread
+over every part of an index.
 """
 
 from datetime import datetime
@@ -15,12 +15,12 @@ from tapgate.demo import country
 from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
 
-#: For each card of the world there may be as many others: as many as an identifier has slots.
+#: Additional subscribers per card of the dataset, limited by the slots of an identifier.
 MAX_PEOPLE_PER_CARD: Final = 1_000
 _NAME_COUNT: Final = 500
-#: What a payment of the past may cost, in minor units: one pays the same each time.
+#: Prices of historical payments, in minor units. A payer always pays the same price.
 _PRICES: Final = range(500, 5_000, 100)
-#: One card of so many pays so many times as often.
+#: One in this many cards pays more often, with this many slots.
 _REGULAR_PAYER_INTERVAL: Final = 100
 _REGULAR_PAYER_SLOTS: Final = 10
 
@@ -31,8 +31,8 @@ _CREATE_TABLES: Final = """
         card_id bigint, serial text, named bigint, slots bigint, price bigint, fee bigint,
         rest bigint)"""
 
-#: The new ones have the identifiers of one of the world's in another slot, which is what is above
-#: the 12 bits of the counter.
+#: A new payer has the identifiers of a dataset payer in another slot, the bits above the 12-bit
+#: counter.
 _INSERT_PAYERS: Final = """
     INSERT INTO payers
     WITH world AS MATERIALIZED (
@@ -58,8 +58,11 @@ _INSERT_PAYERS: Final = """
 
 
 async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
-    """Who pays, how much at a time, and what is left in the end: of the world's nothing, because
-    what they have has come in since."""
+    """Plan the payers, the price of their payments and their final balance.
+
+    The final balance of the dataset's payers is 0, since their current balance comes from later
+    transactions.
+    """
     await connection.execute(_CREATE_TABLES)
     chance = Random(23226)
     people = [country.Person("Aminata", "Kamara", "")]
@@ -88,7 +91,7 @@ async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency
 async def insert_people(
     connection: asyncpg.Connection, first: int, last: int, *, since: datetime, currency: str
 ) -> None:
-    """Write down the new ones among these numbers, with what they have and have used."""
+    """Insert the new subscribers among these numbers, with their balance and limit usage."""
     bounds = (first, last)
     await connection.execute(_INSERT_ACCOUNTS, *bounds, currency, since)
     await connection.execute(_INSERT_SUBSCRIBERS, *bounds, since)
@@ -113,7 +116,7 @@ _INSERT_SUBSCRIBERS: Final = f"""
     FROM payers JOIN names ON names.number = named
     WHERE {_NEW_IN_RANGE}"""
 
-#: Those of the world's again: everybody's looks alike.
+#: Reuses the PINs of the dataset, since all PIN rows look alike.
 _INSERT_PINS: Final = f"""
     INSERT INTO pins (holder_id, key_id, salt, verifier, changed_at)
     SELECT payers.owner_id, key_id, salt, verifier, $3

@@ -1,4 +1,4 @@
-"""What is asked about one user, by an API client: pages of history, statements, the balance."""
+"""Read requests of an API client about one user: history pages, statements and balance."""
 
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ KINDS = (FIRST_PAGE, MIDDLE_PAGE, TODAY, PAST_MONTH, BALANCE)
 
 
 class PreparedReads(NamedTuple):
-    """The requests by their kind, and how many lines the answer to each has."""
+    """Requests by kind, and the number of lines in the response to each."""
 
     requests: dict[str, bytes]
     lines: dict[str, int]
@@ -74,7 +74,7 @@ class _ReadPlanner:
         return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{after}"
 
     async def find_middle_page(self) -> str:
-        """Leaf through all of it, then take the page in the middle."""
+        """Iterate over all pages and return the path of the middle one."""
         cursors, page = [None], await self._fetch_page(None)
         while page["has_more"]:
             cursors.append(page["next_cursor"])

@@ -1,8 +1,8 @@
-"""What a run found, for people: the table, and its section of the page in the docs.
+"""Report of a growth run: the table, and its section of the documentation page.
 
     python -m bench.growth.report
 
-writes the section again from the results that are kept.
+rewrites the section from the stored results.
 """
 
 import sys
@@ -41,7 +41,7 @@ _READ_LABELS: Final = {
     reads.PAST_MONTH: "statement of a month, half a year ago",
     reads.BALANCE: "balance",
 }
-#: Where the two do not read the same number of lines, a ratio would say nothing.
+#: The installations return different numbers of lines, so a ratio would be meaningless.
 _KINDS_WITHOUT_RATIO: Final = (reads.PAST_MONTH,)
 
 
@@ -167,7 +167,7 @@ def render_page(before: str, results: Results) -> str:
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
-    """The results as JSON and, where there is one, the page."""
+    """Write the results as JSON and, if the page exists, its section."""
     written = {RESULTS_FILE: encode_results(results)}
     if (root / PAGE_FILE).exists():
         written[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()

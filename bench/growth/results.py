@@ -1,4 +1,4 @@
-"""What one run found out about two installations: kept as JSON, shown as a table."""
+"""Results of a growth run on two installations, stored as JSON."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -7,7 +7,7 @@ import msgspec
 
 from bench.payments.results import Books, Machine, Phase
 
-#: At most this much more may a payment cost among much data than among almost none.
+#: Maximum cost of a payment with much data, relative to the cost with almost none.
 MAX_COST_RATIO = 1.25
 
 
@@ -22,39 +22,39 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FillSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The past that was written into one of the two before it was measured."""
+    """History written to the grown installation before the measurement."""
 
-    people: int  # who were not there before
+    people: int  # additional subscribers
     payments: int
     entries: int
     seconds: float
-    longest_history: int  # entries of the one whose history is read
+    longest_history: int  # entries of the subscriber whose history is read
     seconds_per_million_entries: float
 
 
 class PaymentsPhase(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
-    wal_bytes: float  # written ahead per payment
+    wal_bytes: float  # per payment
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two installations."""
+    """Measurements of one installation."""
 
     accounts: int
     entries: int
     database_mb: float
     payments: list[PaymentsPhase]
     reads: list[Phase]
-    lines: dict[str, int]  # how many each read shows
+    lines: dict[str, int]  # lines in the response, by kind of read
     verify_seconds: float
     books: Books
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Grown over empty: of the median of the rounds, and of each side's best round."""
+    """Ratio of grown to empty, for the median of the rounds and for each side's best round."""
 
     connections: int
-    cost: float  # processor time of a payment, Python and PostgreSQL together
+    cost: float  # CPU time per payment, Python and PostgreSQL combined
     cost_of_best: float
     throughput: float
     throughput_of_best: float
@@ -91,7 +91,7 @@ def compute_median(figure: Metric, some: Sequence[PaymentsPhase]) -> float:
 
 
 def get_best_phase(some: Sequence[PaymentsPhase]) -> PaymentsPhase:
-    """Of the round that was disturbed least: the one with the most payments."""
+    """Return the phase with the highest throughput, which was disturbed least."""
     return max(some, key=get_throughput)
 
 

@@ -1,7 +1,7 @@
-"""Stored answers for transactions that SQL makes: a real one, in which only the numbers change.
+"""Stored responses for transactions generated in SQL.
 
-The ledger's own encoder writes a model with numbers that are easy to find again. Where they are,
-SQL lays others over them.
+The ledger's own encoder writes a template with placeholder numbers that are easy to locate. SQL
+overlays the placeholders with the numbers of each transaction.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.ledger.commands import TransactionResult, encode_result
 
-#: Numbers of full width, so that every other one has room; none is part of another.
+#: Placeholders have the full width, so every value fits. None is contained in another.
 _PLACEHOLDERS: Final = {
     "transaction_id": 0x7D7D7D7D7D7D7D7D,
     "amount": 0x7E010201,
@@ -22,14 +22,16 @@ _PLACEHOLDERS: Final = {
 
 
 def encode_template(answer: TransactionResult, *marked: str, **others: Any) -> bytes:
-    """The answer as it is stored, with marks in some fields and other values in others."""
+    """Encode a response with placeholders in the marked fields and other values in `others`."""
     marks = {field: _PLACEHOLDERS[field] for field in marked}
     return encode_result(msgspec.structs.replace(answer, **marks, **others))
 
 
 def render_overlay_sql(column: str, example: bytes, values: Mapping[str, str]) -> str:
-    """SQL: the model in this column with values laid over its marks. All models in the column have
-    them where the example has them."""
+    """Return SQL that overlays the placeholders of the template in `column` with values.
+
+    All templates in the column must have their placeholders at the same offsets as `example`.
+    """
     sql = column
     for field, value in values.items():
         mark, send = _get_placeholder(field, value)

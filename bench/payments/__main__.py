@@ -1,9 +1,9 @@
-"""Complete payments over HTTP, and PostgreSQL's own TPC-B, in one run on one server.
+"""Benchmark of complete payments over HTTP against PostgreSQL's TPC-B, on one server.
 
     python -m bench.payments
 
-Phases of both take turns, so that whatever else the machine does meets both alike. Nothing listens
-anywhere but on 127.0.0.1, and the data is removed in the end.
+Phases of both alternate, so other load on the machine affects both equally. All servers listen
+only on 127.0.0.1, and the data is removed at the end.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tapgate.edge.services import Services
 from tapgate.gateway import open_services
 from tapgate.settings import load_settings
 
-#: Connections of a payments phase, and clients of the TPC-B phase that follows it.
+#: Connections of a payments phase, and clients of the TPC-B phase after it.
 PHASE_PAIRS = ((16, 8), (64, 16), (256, 32))
 DEFAULT_CONNECTIONS = 64
 OVERLOAD_BASELINE_CONNECTIONS = 256
@@ -110,7 +110,10 @@ class PaymentsBenchmark:
         )
 
     async def _measure_overload(self, stage: PhaseRunner, pay: RequestBuilder) -> None:
-        """Before what goes on working in the background: it is compared with what was alone."""
+        """Measure overload before any phase that leaves background work.
+
+        The result is compared with phases that ran without background work.
+        """
         self._overload = await stage.run_overload(
             pay,
             round_=self._sizes.rounds,
@@ -121,7 +124,7 @@ class PaymentsBenchmark:
         print_phase(self._overload.phase)
 
     async def _measure_others(self, stage: PhaseRunner, made: Dataset) -> None:
-        """What goes on working in the background afterwards comes last."""
+        """Measure the remaining phases. Those that leave background work come last."""
         number = self._sizes.rounds
         reads = [requests.build_balance_read(card, made.api_key) for card in made.cards]
         self._others += [

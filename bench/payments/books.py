@@ -1,7 +1,7 @@
-"""What the database says about a phase, and whether all books hold in the end.
+"""Batch sizes of a phase, and verification of the ledger at the end.
 
-Sizes of batches are read from what was written: the transactions of one batch have one moment, and
-the number of the process that carried it is part of their identifiers.
+Batch sizes are derived from the stored transactions. Transactions of one batch share a timestamp,
+and their identifiers contain the number of the process that wrote the batch.
 """
 
 from datetime import datetime
@@ -20,7 +20,7 @@ _SELECT_BATCHES = """
 
 
 async def get_batches_since(connection: asyncpg.Connection, moment: datetime) -> Batches | None:
-    """None: nothing was written, as when all were replays."""
+    """Return the batches since a time, or None if nothing was written, as with replays."""
     row = await connection.fetchrow(_SELECT_BATCHES, first_id_at(moment))
     if not row["batches"]:
         return None
@@ -33,7 +33,7 @@ async def get_batches_since(connection: asyncpg.Connection, moment: datetime) ->
 
 
 async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Books:
-    """They hold if every claim does, and if what was answered as done is what was done."""
+    """Verify the ledger: all claims hold, and every approved payment is stored as completed."""
     proof = await verify(connection)
     completed = await connection.fetchval(
         """SELECT count(*) FROM transactions
@@ -50,7 +50,7 @@ async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Book
 
 
 async def require_durable(connection: asyncpg.Connection) -> None:
-    """Figures of a server that may lose what it has answered are not worth having."""
+    """Raise an error unless commits are durable: results without durability are meaningless."""
     for name in ("fsync", "synchronous_commit", "full_page_writes"):
         if await connection.fetchval("SELECT current_setting($1)", name) != "on":
             raise RuntimeError(f"{name} is off")

@@ -1,4 +1,4 @@
-"""The chart of a run: bars of what was done in a second, payments against TPC-B."""
+"""SVG bar chart of a run: payments and TPC-B transactions per second."""
 
 from typing import NamedTuple
 

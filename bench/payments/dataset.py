@@ -1,7 +1,6 @@
-"""Who pays whom: subscribers with a card and money each, processors with a terminal each.
+"""Dataset of the benchmark: funded subscribers with cards, and processors with terminals.
 
-What there may be thousands of is written table by table; the money comes in through the ledger,
-like all money.
+Bulk data is copied directly into the tables. Money comes in through the ledger, as in production.
 """
 
 import asyncio
@@ -25,12 +24,12 @@ from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
 
-#: In minor units: enough for every payment that the compliance rules let a card make.
+#: In minor units. Covers every payment that the compliance rules allow a card to make.
 _INITIAL_BALANCE = 20_000_00
 _COMMAND_BATCH_SIZE = 1_000
-#: A table of many cards takes longer to write than a statement of the gateway may.
+#: Copying many cards takes longer than the gateway's statement timeout.
 _COPY_TIMEOUT_SECONDS = 120.0
-#: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
+#: Subscribes to failures, as an operator's system would. No server listens at this URL.
 _FAILURE_WEBHOOK = NewWebhookEndpoint(
     url="http://127.0.0.1:9/events",
     events=["transaction.failed", "transaction.refunded", "alert.created"],
@@ -50,7 +49,7 @@ class SigningKey(NamedTuple):
 
 class Dataset(NamedTuple):
     cards: list[Card]
-    terminals: list[SigningKey]  # one of each processor
+    terminals: list[SigningKey]  # one per processor
     api_key: str
 
 
@@ -110,7 +109,7 @@ async def _create_cards(services: Services, count: int) -> list[Card]:
                 table, records=rows[table], columns=columns.split(), timeout=_COPY_TIMEOUT_SECONDS
             )
     await _fund_wallets(services, owners)
-    chance.shuffle(cards)  # who pays after whom has nothing to do with who came after whom
+    chance.shuffle(cards)  # the order of payments must not follow the order of insertion
     return cards
 
 

@@ -1,4 +1,4 @@
-"""A gateway of one's own on an embedded PostgreSQL, as an operator starts it, and what it uses."""
+"""Gateway on an embedded PostgreSQL, started as an operator does, and its resource usage."""
 
 import asyncio
 import contextlib
@@ -41,11 +41,11 @@ class Installation:
         return next(child for child in self._children if child.name() == "postgres")
 
     def get_worker_seconds(self) -> list[float]:
-        """Processor time of each worker so far."""
+        """Return the CPU time used so far by each worker."""
         return [_get_cpu_seconds(worker) for worker in self.workers]
 
     def get_postgres_seconds(self) -> float:
-        """Of all server processes, also of those that have ended."""
+        """Return the CPU time of all server processes, including those that have exited."""
         postmaster = self._postmaster
         times = postmaster.cpu_times()
         ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
@@ -64,13 +64,13 @@ class Installation:
 def _get_cpu_seconds(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()
-    except psutil.NoSuchProcess:  # it is among those that have ended now
+    except psutil.NoSuchProcess:  # exited since, so the postmaster's child times include it
         return 0.0
     return float(times.user + times.system)
 
 
 def _sum_proportional_memory(processes: Iterable[psutil.Process]) -> int:
-    """Memory that processes share is divided between them, where the system can tell."""
+    """Return the total memory, with shared memory divided among processes where supported."""
     total = 0
     for process in processes:
         with contextlib.suppress(psutil.Error):
@@ -85,7 +85,7 @@ def _to_megabytes(count: int) -> float:
 
 @contextlib.asynccontextmanager
 async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
-    """Told to stop in the end, and must stop by itself."""
+    """Run a gateway. At the end it receives SIGTERM and must shut down gracefully."""
     data_dir, port = folder / "data", _find_free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
     environ = kept | {

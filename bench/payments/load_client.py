@@ -1,9 +1,9 @@
-"""The load client: a process of its own that sends requests which others have built.
+"""Load client: a separate process that sends prebuilt requests.
 
-It takes a `Plan` on standard input, connects, says that it is ready, waits for a line, sends, and
-answers with a `Tally`. Each connection has one request under way at a time. What it does between an
-answer and the next request is as little as possible, because it shares the machine with what is
-measured.
+It reads a `LoadPlan` from standard input, connects, reports that it is ready, waits for a line,
+sends the requests and writes a `LoadResult`. Each connection has one request in flight. Work
+between a response and the next request is minimal, since the client shares the machine with the
+gateway that it measures.
 """
 
 import gc
@@ -32,25 +32,29 @@ class LoadPlan(msgspec.Struct):
     connections: int
     seconds: float
     requests: list[bytes]
-    #: Until all connections have their first answers; what is answered before is not counted.
+    #: Warm-up in seconds, for all connections to get their first response. Responses during the
+    #: warm-up are not counted.
     lead_in: float = 0.0
-    #: Who is told to come later sends the same again at once.
+    #: After a 503, a connection resends the same request immediately.
     insists: bool = False
 
 
 class LoadResult(msgspec.Struct, kw_only=True):
-    """`in_time` of the answers came within `seconds`; the rest were waited for, not counted. One
-    is counted however late it came. Those that a client did not take for an answer are among the
-    statuses, not among the latencies."""
+    """Result of a load run.
+
+    `in_time` is the number of responses within `seconds`. Later responses are awaited but not
+    counted, except that at least one response always counts. Responses that were retried are part
+    of `statuses`, but not of `latencies`.
+    """
 
     seconds: float
     in_time: int
     sent: int
     replayed: int
     statuses: dict[str, int]
-    refusals: dict[str, bytes]  # the first body of each status that is not 200
-    latencies: bytes  # of all answers, in seconds, as doubles
-    first_refusals: bytes  # the same of those told to come later when they were sent first
+    refusals: dict[str, bytes]  # first body of each status other than 200
+    latencies: bytes  # of all responses, in seconds, as doubles
+    first_refusals: bytes  # latencies of requests whose first attempt got a 503, as doubles
     cpu_seconds: float
 
 
@@ -64,7 +68,7 @@ class Connection:
         self._received = b""
 
     def receive_response(self) -> tuple[bytes, bytes] | None:
-        """Head and body, once all of it is there."""
+        """Return head and body once the response is complete, else None."""
         data = self.socket.recv(_MAX_RECEIVE_BYTES)
         if not data:
             raise ConnectionError("closed by the gateway")
@@ -111,7 +115,7 @@ class LoadRun:
                     raise TimeoutError("the gateway does not answer")
                 for number, _ in ready:
                     self._handle_readable(by_number[number])
-        if self._deadline <= self._counting_starts_at:  # there were not enough requests for longer
+        if self._deadline <= self._counting_starts_at:  # requests ran out during the warm-up
             self._counting_starts_at, self._warm_up_count = self._started_at, 0
         return LoadResult(
             seconds=min(self._ended_at, self._deadline) - self._counting_starts_at,
@@ -140,7 +144,7 @@ class LoadRun:
         self._in_flight -= 1
         self._latencies.append(now - connection.sent_at)
         if self._in_time == self._warm_up_count:
-            self._deadline = max(self._deadline, now)  # it goes on until there is one to count
+            self._deadline = max(self._deadline, now)  # extended until one response counts
         if now <= self._deadline:
             self._in_time += 1
             self._warm_up_count += now < self._counting_starts_at
@@ -170,7 +174,7 @@ class LoadRun:
             connection.sent_at = now
             connection.socket.sendall(request)
         elif self._retries_immediately:
-            # Not all connections are busy any more, so it is over, also if there was time left.
+            # With idle connections there is no overload anymore, so the run ends early.
             self._deadline = min(self._deadline, now)
 
 
@@ -184,7 +188,7 @@ def _main() -> None:
     write.write(READY)
     write.flush()
     if read.readline() != GO:
-        return  # whoever wanted to measure has gone
+        return  # the parent process has exited
     write.write(msgspec.msgpack.encode(run.run()))
     write.flush()
 

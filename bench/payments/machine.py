@@ -1,4 +1,4 @@
-"""On what a run took place: without that, its figures say nothing."""
+"""Description of the machine, without which results cannot be interpreted."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""Where results are kept, and their place on a page: between two marks that stay."""
+"""Output of results: files, and the section of a page between two fixed markers."""
 
 from collections.abc import Mapping
 from pathlib import Path

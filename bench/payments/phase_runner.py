@@ -1,4 +1,4 @@
-"""Runs one phase after the other against an installation and keeps count of them."""
+"""Runner that executes benchmark phases against an installation and counts their results."""
 
 import asyncio
 import sys
@@ -17,17 +17,17 @@ from bench.payments.load_client import GO, READY, LoadPlan, LoadResult
 from bench.payments.results import Cpu, Overload, Phase
 from tapgate.clock import system_clock
 
-#: As many as the compliance rules let a subscriber make in an hour without an alert.
+#: Maximum that the compliance rules allow a subscriber per hour without an alert.
 PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
-#: Prepared for each second of a phase; never more are sent.
+#: Requests prepared per second of a phase, and therefore the maximum that can be sent.
 _MAX_REQUESTS_PER_SECOND = 8_000
 
-#: How long it takes until all of many connections have been answered or refused, and more.
+#: More than enough for every connection to get its first response.
 _WARM_UP_SECONDS = 1.0
 _UNAVAILABLE_STATUS = "503"
 
-#: Makes the requests of a phase from the cards whose turn it is.
+#: Builds the requests of a phase from the cards whose turn it is.
 RequestBuilder = Callable[[list[Card]], list[bytes]]
 
 
@@ -47,7 +47,7 @@ class PhaseRunner:
     async def run(
         self, kind: str, build: RequestBuilder, *, round_: int, connections: int, seconds: float
     ) -> Phase:
-        """One of which every request is a card's next turn to pay."""
+        """Run a phase in which each request is the next card's turn to pay."""
         built = self._build_requests(build, seconds, share=self.phases_left)
         plan = LoadPlan(self._installation.port, connections, seconds, built)
         phase, tally = await self._measure(kind, round_, plan)
@@ -58,7 +58,7 @@ class PhaseRunner:
     async def run_overload(
         self, build: RequestBuilder, *, round_: int, connections: int, seconds: float, usual: Phase
     ) -> Overload:
-        """One with more connections than are taken on; `usual` is what it is compared with."""
+        """Run a phase with more connections than the gateway accepts. `usual` is the baseline."""
         built = self._build_requests(build, _WARM_UP_SECONDS + seconds, share=2)
         plan = LoadPlan(
             self._installation.port,
@@ -84,7 +84,7 @@ class PhaseRunner:
     async def run_repeated(
         self, kind: str, some: list[bytes], *, round_: int, connections: int, seconds: float
     ) -> Phase:
-        """One of requests that move nothing, the same ones again and again."""
+        """Run a phase that repeats the same requests, which move no money."""
         count = int(seconds * 2 * _MAX_REQUESTS_PER_SECOND)
         built = (some * (count // len(some) + 1))[:count]
         plan = LoadPlan(self._installation.port, connections, seconds, built)
@@ -107,8 +107,11 @@ class PhaseRunner:
             number += 1
 
     def _get_request_count(self, seconds: float, share: int) -> int:
-        """A fast machine runs out of turns before it runs out of time: then each phase is shorter
-        by as much."""
+        """Return the number of requests of a phase.
+
+        A fast machine runs out of turns before time. The remaining turns are shared among the
+        phases, which become shorter.
+        """
         left = len(self._dataset.cards) * PAYMENTS_PER_CARD - self._next_turn
         return min(int(seconds * _MAX_REQUESTS_PER_SECOND), left // share)
 
@@ -145,7 +148,7 @@ class PhaseRunner:
 
 
 class _LoadClient:
-    """The load client, connected and waiting for the word."""
+    """Load client process that is connected and waits for the start signal."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -192,7 +195,7 @@ def _compute_percentiles(latencies: bytes) -> dict[str, float]:
 
 
 def create_payment_builder(world: Dataset) -> RequestBuilder:
-    """Each card at the next processor's till."""
+    """Return a builder of payments, distributed evenly over the processors' tills."""
 
     def build(cards: list[Card]) -> list[bytes]:
         timestamp, tills = requests.get_timestamp(), world.terminals
@@ -205,7 +208,7 @@ def create_payment_builder(world: Dataset) -> RequestBuilder:
 
 
 def create_transfer_builder(world: Dataset) -> RequestBuilder:
-    """Each to the holder of a card that is not among those sending at the same time."""
+    """Return a builder of transfers to cardholders that are not sending at the same time."""
     half = len(world.cards) // 2
     receivers = dict(zip(world.cards, [*world.cards[half:], *world.cards[:half]], strict=True))
 

@@ -1,8 +1,8 @@
-"""What a run found, for people: the table, the page in the docs and its chart.
+"""Report of a payments run: the table, the documentation page and its chart.
 
     python -m bench.payments.report
 
-writes the page again from the results that are kept.
+rewrites the page from the stored results.
 """
 
 import sys
@@ -50,7 +50,7 @@ Row = Sequence[str]
 
 
 def render_text(results: Results) -> str:
-    """The one table of a run, with what belongs to it."""
+    """Render the results table of a run, with its explanations and the machine."""
     return "\n\n".join(
         [
             render_table([_HEADER, *_build_rows(results)]),
@@ -61,7 +61,7 @@ def render_text(results: Results) -> str:
 
 
 def render_table(rows: Sequence[Row]) -> str:
-    """Markdown that is a table to the eye as well."""
+    """Render a Markdown table with aligned columns, readable as plain text."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     shown = [
         "| "
@@ -198,7 +198,7 @@ def _describe_phases(results: Results) -> str:
 
 
 def render_section(results: Results) -> str:
-    """The part of the page that a run writes."""
+    """Render the generated section of the page."""
     return f"\n![Payments and TPC-B per second]({CHART_FILE.name})\n\n{render_text(results)}\n\n"
 
 
@@ -207,7 +207,7 @@ def render_page(before: str, results: Results) -> str:
 
 
 def write_report(results: Results, root: Path) -> list[Path]:
-    """The results as JSON, the chart and, where there is one, the page."""
+    """Write the results as JSON, the chart and, if the page exists, its section."""
     written = {
         RESULTS_FILE: encode_results(results),
         CHART_FILE: chart.render_svg(results).encode(),

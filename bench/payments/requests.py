@@ -1,4 +1,4 @@
-"""Requests as bytes, signed before they are needed: the load client only sends them."""
+"""Requests as bytes, signed in advance so that the load client only sends them."""
 
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from tapgate.clock import format_rfc3339, system_clock
 PAYMENT_PATH = "/api/v1/pos/payment"
 TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
 
-#: Above the limit under which a card pays without its PIN, below every other limit.
+#: Above the limit for payments without a PIN, below all other limits.
 _PAYMENT_AMOUNT = "525.00"
 _TRANSFER_AMOUNT = "25.00"
 

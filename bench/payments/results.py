@@ -1,4 +1,4 @@
-"""What one run found out. Written as JSON, and what tables and charts are made from."""
+"""Results of a payments run, stored as JSON and rendered as tables and charts."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -11,33 +11,33 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     cores: int
     memory_gb: float
     disk: str
-    flush_us: float  # one small write made durable, the median of many
+    flush_us: float  # median time to flush one small write to disk
     system: str
     postgres: str
     python: str
-    load_before: float  # how busy the machine was when the run began
+    load_before: float  # load average at the start of the run
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """Resident; what PostgreSQL's processes share is counted once where the system can tell."""
+    """Resident memory. Memory shared by PostgreSQL processes counts once where supported."""
 
-    workers_before_mb: list[float]  # when they were warm
+    workers_before_mb: list[float]  # after the warm-up
     workers_mb: list[float]
-    requests: int  # answered in between
+    requests: int  # number of responses between the two measurements
     postgres_mb: float
 
 
 class Cpu(msgspec.Struct, frozen=True, kw_only=True):
-    """Microseconds of processor time per answered request."""
+    """CPU time per response, in microseconds."""
 
     workers: float
     postgres: float
     load_client: float
-    busiest_worker: float  # its share of what the workers took
+    busiest_worker: float  # its share of the CPU time of all workers
 
 
 class Batches(msgspec.Struct, frozen=True, kw_only=True):
-    """How many payments one database transaction carried."""
+    """Number of payments per database transaction."""
 
     count: int
     mean: float
@@ -61,13 +61,13 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overload(msgspec.Struct, frozen=True, kw_only=True):
-    """More clients than are taken on at once, each of which repeats at once when refused."""
+    """Phase with more clients than the gateway accepts, each retrying immediately after a 503."""
 
-    phase: Phase  # its latencies are those of the accepted
-    ratio: float  # accepted per second, over the best of payments with the connections compared
+    phase: Phase  # latencies cover accepted requests only
+    ratio: float  # accepted per second, relative to the best phase with `compared_at` connections
     compared_at: int
-    refused: int  # each time counts
-    first_refused: int  # of those, requests that had not been refused before
+    refused: int  # all 503 responses, including those to retries
+    first_refused: int  # requests whose first attempt got a 503
     first_p50_ms: float
     first_p99_ms: float
 
@@ -81,14 +81,14 @@ class TpcB(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """The best of each, whatever the number of connections."""
+    """Best payments phase over best TPC-B phase, regardless of the number of connections."""
 
     payments_per_second: float
     connections: int
     tpcb_per_second: float
     clients: int
     ratio: float
-    by_round: list[float]  # the same within each round: how steady the machine was
+    by_round: list[float]  # within each round, which shows how steady the machine was
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +96,8 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     claims: int
     transactions: int
     entries: int
-    approved: int  # answered with 200, not as a replay
-    completed: int  # in the books
+    approved: int  # responses with status 200 that are not replays
+    completed: int  # completed transactions in the ledger
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +160,6 @@ def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
 
 
 def compute_memory_growth(memory: Memory) -> float:
-    """Megabytes of all workers together for 10,000 requests."""
+    """Return the memory growth of all workers together, in megabytes per 10,000 requests."""
     grown = sum(memory.workers_mb) - sum(memory.workers_before_mb)
     return grown / memory.requests * 10_000

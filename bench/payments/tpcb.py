@@ -1,4 +1,4 @@
-"""PostgreSQL's own benchmark, TPC-B, by its own program on the same server."""
+"""TPC-B, PostgreSQL's own benchmark, run with pgbench on the same server."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from bench.payments.results import TpcB
 from tapgate.store.embedded import PROGRAMS_DIR, SUPERUSER
 
 _DATABASE = "tpcb"
-#: Until the server's processes have ended, whose time is known only then.
+#: Wait for the server processes to exit, since their CPU time is known only then.
 _SERVER_EXIT_SECONDS = 0.3
 _RATE_PATTERN = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
 _LATENCY_PATTERN = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
@@ -34,7 +34,7 @@ class PgBench:
         await self._run("-i", "-q", "-s", str(scale))
 
     async def measure(self, round_: int, clients: int, seconds: float) -> TpcB:
-        whole = max(1, round(seconds))  # it takes no fractions
+        whole = max(1, round(seconds))  # pgbench accepts whole seconds only
         threads = min(clients, os.cpu_count() or 1)
         before = self._installation.get_postgres_seconds()
         said = await self._run(

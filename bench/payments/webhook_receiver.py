@@ -1,4 +1,4 @@
-"""Somebody who is told of every payment by webhook, and takes note of nothing."""
+"""Webhook receiver that gets an event for every payment and discards it."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,7 @@
-"""The command `tapgate`. What an operator can put right is one line on standard error."""
+"""The `tapgate` command.
+
+Errors that the operator can fix are reported as one line on standard error.
+"""
 
 import asyncio
 import os
@@ -57,8 +60,10 @@ def main() -> None:
 
 @app.command()
 def up() -> None:
-    """Run everything: the gateway, the messenger, and a PostgreSQL of its own unless one is given
-    by URL."""
+    """Run the gateway, the messenger and an embedded PostgreSQL server.
+
+    If TAPGATE_DATABASE_URL is set, that database is used instead of the embedded server.
+    """
     settings = load_settings(os.environ)
     known = _load_examples(settings)
     supervisor.run(
@@ -74,8 +79,8 @@ def up() -> None:
 
 @app.command()
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
-    """Run the gateway only."""
-    # Here, so that the other commands need not wait while it is imported.
+    """Run only the gateway."""
+    # Imported here so that other commands start faster.
     from tapgate.gateway import prepare_installation  # noqa: PLC0415
 
     environ = _override_environ(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
@@ -94,12 +99,12 @@ def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None
 def messenger(
     host: Host = None, port: MessengerPort = None, workers: MessengerWorkers = None
 ) -> None:
-    """Run the messenger only, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
+    """Run only the messenger, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
     from tapgate.messenger.startup import prepare  # noqa: PLC0415
 
     environ = _override_environ(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
     settings = load_settings(environ)
-    # Not as TAPGATE_HOST: that is also where the gateway is looked for.
+    # Not passed as TAPGATE_HOST, which also determines the default address of the gateway.
     service = _build_messenger_service(settings, host or settings.host)
     hints = [*_list_chat_hints(settings), "Ctrl-C stops it."]
     try:
@@ -113,7 +118,7 @@ def messenger(
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to the schema of this version; starting does the same."""
+    """Migrate the database to the schema of this version, as every start does."""
     from rich.console import Console  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
@@ -127,7 +132,7 @@ def migrate() -> None:
 
 @app.command()
 def verify() -> None:
-    """Prove the books from the entries alone, and the audit log from its chain of hashes."""
+    """Verify the ledger from its entries alone, and the audit log from its hash chain."""
     from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
@@ -146,10 +151,10 @@ def backup(
     ] = None,
     force: Annotated[bool, typer.Option(help="Replace the file if there is one.")] = False,
 ) -> None:
-    """Save everything that is in the database to one file, as of one moment, while Tapgate runs.
+    """Save a consistent snapshot of the whole database to one file, while Tapgate runs.
 
-    The file is encrypted with a key that is derived from TAPGATE_SECRET_KEY, which is not in it:
-    keep that too, elsewhere.
+    The file is encrypted with a key derived from TAPGATE_SECRET_KEY. The backup does not contain
+    that secret key: store it separately.
     """
     from tapgate.cli.backup import save_backup  # noqa: PLC0415
 
@@ -168,10 +173,11 @@ def restore(
         ),
     ] = False,
 ) -> None:
-    """Fill an empty database from a backup, bring it up to date and prove it.
+    """Restore a backup into an empty database, migrate it and verify it.
 
-    All of it or nothing. Into a new data folder, or an empty database by URL; never over another.
-    The settings must have the TAPGATE_SECRET_KEY of the installation that the backup was made by.
+    A restore is all or nothing. The target is a new data directory or an empty database given by
+    URL; existing data is never overwritten. TAPGATE_SECRET_KEY must be the secret key of the
+    installation that made the backup.
     """
     from tapgate.cli.backup import restore_backup  # noqa: PLC0415
 
@@ -183,7 +189,7 @@ def restore(
 def messages(
     to: Annotated[str, typer.Option(help="A phone number in international form.")],
 ) -> None:
-    """Show what was sent to a phone, one-time codes too, the newest first. Not in production."""
+    """Show messages sent to a phone, including one-time codes, newest first. Not in production."""
     from tapgate.cli.messages import print_messages  # noqa: PLC0415
 
     settings = load_settings(os.environ)
@@ -195,9 +201,9 @@ def messages(
 def demo(
     size: Annotated[DemoSize, typer.Option(help="How many people, and for how long.")] = "small",
 ) -> None:
-    """Build a country to look at: people, cards, shops, agents and months of payments.
+    """Create demo data: people, cards, shops, agents and months of payments.
 
-    Small takes seconds, medium about a minute, large several. Not in production.
+    Small takes seconds, medium about a minute, large several minutes. Not in production.
     """
     from tapgate.cli.demo import build  # noqa: PLC0415
 
@@ -217,9 +223,9 @@ def chat(
     ] = None,
     once: Annotated[str | None, typer.Option(help="Say this, print the answer and end.")] = None,
 ) -> None:
-    """Talk to a running messenger, as a person would on their phone.
+    """Chat with a running messenger, as a subscriber does on the phone.
 
-    Reads standard input if that is not a terminal, a message in each line.
+    If standard input is not a terminal, each of its lines is sent as a message.
     """
     from tapgate.cli.chat import run_chat  # noqa: PLC0415
 
@@ -231,7 +237,7 @@ def manual(
     folder: Annotated[Path, typer.Argument(help="Where the pages are.")],
     access: Annotated[Path, typer.Argument(help="The page about who may call what.")],
 ) -> None:
-    """Write the reference of the interface, and who may call what of it."""
+    """Generate the API reference and the access table."""
     from tapgate.cli.manual import write_access_page, write_pages  # noqa: PLC0415
 
     for name in write_pages(folder):
@@ -240,7 +246,7 @@ def manual(
         print(f"changed {access.parent / name}")
 
 
-#: Without which the gateway's settings are complete too.
+#: Withheld from the gateway's processes, which do not need them.
 _MESSENGER_SECRETS = frozenset(
     {
         "TAPGATE_MESSENGER_ACCESS_TOKEN",
@@ -252,7 +258,7 @@ _MESSENGER_SECRETS = frozenset(
 
 
 def _override_environ(**given: str | int | None) -> dict[str, str]:
-    """The environment, with what is given on the command line in the place of what is in it."""
+    """Return the environment, overridden by the given command-line options."""
     return os.environ | {name: str(value) for name, value in given.items() if value is not None}
 
 
@@ -284,7 +290,7 @@ async def _prepare_all_services(settings: Settings, database_url: str) -> AsyncI
 def _build_startup_hints(
     settings: Settings, known_examples: list[str], hints: list[str]
 ) -> list[str]:
-    """With the demo's calls in full if it was built by this start."""
+    """Return the startup hints, with the demo examples in full if this start created them."""
     examples = _load_examples(settings)
     if examples and examples == known_examples:
         file = settings.data_dir / "demo.txt"
@@ -305,7 +311,7 @@ def _list_gateway_hints(settings: Settings) -> list[str]:
 
 
 def _render_sign_in_hint(settings: Settings) -> str:
-    """Who may sign in, where the first start has made up a password."""
+    """Return where to find the first admin's password, if the first start generated one."""
     from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
 
     file = get_first_admin_path(settings.data_dir)
@@ -322,7 +328,7 @@ def _list_simulator_hints(settings: Settings) -> list[str]:
 
 
 def _list_chat_hints(settings: Settings) -> list[str]:
-    """Found by itself only where everybody looks for it."""
+    """Return the hint for `tapgate chat`, with `--url` unless the messenger has its default URL."""
     is_usual = settings.messenger_url == DEFAULT_MESSENGER_URL
     option = "" if is_usual else f" --url {settings.messenger_url}"
     return [f"  Chat with the messenger:     {sys.argv[0]} chat{option}"]

@@ -1,4 +1,4 @@
-"""`tapgate backup` and `tapgate restore`: progress, outcome and warnings for the operator."""
+"""`tapgate backup` and `tapgate restore`: progress, results and warnings for the operator."""
 
 import asyncio
 import contextlib
@@ -27,14 +27,14 @@ from tapgate.vault import Vault
 T = TypeVar("T")
 
 _STDOUT_PATH = Path("-")
-_INTERRUPTED_EXIT_CODE = 130  # as shells have it
+_INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
 _PRINT_INTERVAL_SECONDS = 10.0
 
 
 def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
     moment = system_clock()
     path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
-    # Not mixed into a backup that goes to standard output.
+    # Keep output separate from a backup that is written to standard output.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
         _exit_on_interrupt("nothing was saved"),
@@ -57,7 +57,7 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
 
 
 def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
-    """Whether everything that was restored is proved."""
+    """Restore a backup and return whether the restored data passes verification."""
     console = Console(highlight=False, soft_wrap=True)
     vault = Vault(settings.secret_key)
     with (
@@ -120,7 +120,7 @@ async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) 
 
 
 async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
-    """The audit log says itself where it lost some of its end."""
+    """Record the restore, so the audit log itself shows where its latest entries were lost."""
     from tapgate.audit.trail import record  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
 
@@ -174,7 +174,10 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
 
 
 def _discard_stdout() -> None:
-    """What could not be written is still kept to be written at the end, and would fail again."""
+    """Redirect standard output to the null device.
+
+    Python flushes unwritten output at exit, which would fail again.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -193,7 +196,7 @@ def _open_input(path: Path) -> Iterator[BinaryIO]:
 
 
 class _LineProgress:
-    """A line now and then."""
+    """Progress as an occasional line on standard error, for output that is not a terminal."""
 
     def __init__(self, what: str) -> None:
         self._label = what

@@ -1,4 +1,4 @@
-"""`tapgate demo`: a country to look at, also while Tapgate runs."""
+"""`tapgate demo`: create demo data, also while Tapgate runs."""
 
 import sys
 
@@ -10,7 +10,7 @@ from tapgate.demo.build import DemoError
 from tapgate.gateway import build_demo, open_services, require_same_installation
 from tapgate.settings import Settings
 
-_INTERRUPTED_EXIT_CODE = 130  # as shells have it
+_INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
 
 
 def build(settings: Settings, size: str) -> None:

@@ -1,4 +1,4 @@
-"""`tapgate keys`: API keys from the command line, audited like those made over HTTP."""
+"""`tapgate keys`: manage API keys from the command line, audited like requests over HTTP."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ def create(
     scope: Annotated[list[str], typer.Option(help="For example payments:write; repeatable.")],
     expires_at: Annotated[str | None, typer.Option(help="For example 2027-01-31T12:00Z.")] = None,
 ) -> None:
-    """Make a key and print it. It is not kept: it cannot be shown again."""
+    """Create an API key and print it. It is not stored and cannot be shown again."""
 
     async def work(services: Any) -> None:
         from tapgate.admin import queries  # noqa: PLC0415
@@ -50,13 +50,13 @@ def create(
 
 @app.command("list")
 def list_keys() -> None:
-    """List the keys, newest first. The keys themselves are not kept."""
+    """List API keys, newest first. The keys themselves are not stored."""
 
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Column, Table  # noqa: PLC0415
 
     async def work(services: Any) -> None:
-        whole = partial(Column, no_wrap=True)  # so that it can be copied
+        whole = partial(Column, no_wrap=True)  # a wrapped value cannot be copied
         table = Table(whole("id"), whole("prefix"), "name", "scopes", "expires", box=None)
         before = None
         while page := await services.authenticator.api_keys.list_page(before=before, limit=100):
@@ -74,7 +74,7 @@ def list_keys() -> None:
 def delete(
     key_id: Annotated[str, typer.Argument(help="The key's id, key_..., as `list` shows it.")],
 ) -> None:
-    """Delete a key: from then on it is refused everywhere."""
+    """Delete an API key. Every further request with it is rejected."""
 
     async def work(services: Any) -> None:
         from tapgate.admin.api_keys import operations  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`tapgate messages`: read a one-time code where there is no phone to read it on."""
+"""`tapgate messages`: show messages, such as one-time codes, when no phone is connected."""
 
 from rich.console import Console
 
@@ -26,7 +26,7 @@ async def print_messages(settings: Settings, url: str, to: str) -> None:
 
 
 async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
-    """The newest first: what has not reached the messenger yet, then what the messenger has."""
+    """Return messages, newest first: those not yet sent to the messenger, then the messenger's."""
     waiting = [
         f"{format_rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
         for one in await list_pending(database, vault, to)

@@ -1,4 +1,4 @@
-"""Who gives commands, as the audit log has it."""
+"""Identity of the command-line operator in the audit log."""
 
 import getpass
 import os
@@ -16,7 +16,7 @@ def build_origin() -> "Origin":
 
 
 def _get_username() -> str:
-    """In a container a process may have a number that no user has."""
+    """Return the user's name, or the user id if it has no name, as is common in containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,4 +1,4 @@
-"""`tapgate sign`: the headers of a signed request, ready to be given to curl."""
+"""`tapgate sign`: print the headers of a signed request as curl options."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ def pos(
     data: Body = "",
     timestamp: Timestamp = None,
 ) -> None:
-    """Sign as a terminal or a processor."""
+    """Sign a request as a terminal or a processor."""
     _print_headers(
         _build_signed_headers(method, path, data, key_id=key_id, secret=secret, timestamp=timestamp)
     )
@@ -55,7 +55,7 @@ def partner(
     data: Body = "",
     timestamp: Timestamp = None,
 ) -> None:
-    """Sign as a partner."""
+    """Sign a request as a partner."""
     headers = _build_signed_headers(
         method, path, data, key_id=key_id, secret=secret, timestamp=timestamp
     )
@@ -73,7 +73,7 @@ def service(
     ] = None,
     timestamp: Timestamp = None,
 ) -> None:
-    """Sign as an internal service."""
+    """Sign a request as an internal service."""
     if secret is None:
         known = load_settings(os.environ).service_secrets
         if name not in known:
@@ -112,5 +112,5 @@ def _read_body(data: str) -> bytes:
 
 
 def _print_headers(headers: dict[str, str]) -> None:
-    # No blanks in a value, so that the shell's $(...) needs no quotes.
+    # Values contain no spaces, so `$(...)` in a shell needs no quotes.
     print(" ".join(f"-H {name}:{value}" for name, value in headers.items()))

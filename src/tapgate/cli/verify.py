@@ -1,6 +1,6 @@
-"""`tapgate verify`: every claim about the books and the audit log, and whether it holds.
+"""`tapgate verify`: check and print every claim about the ledger and the audit log.
 
-What came of it is recorded, where the console and the API show it.
+The ledger's proof is recorded, and the console and the API show it.
 """
 
 from time import perf_counter
@@ -35,7 +35,10 @@ async def verify_installation(url: str) -> bool:
 
 
 async def _verify_and_record(connection: asyncpg.Connection) -> tuple[Proof, bool]:
-    """And whether it could be recorded: a copy that only follows can be proven too."""
+    """Verify the ledger and return the proof, and whether it was recorded.
+
+    A read-only replica can be verified too, but cannot store the result.
+    """
     began, started = system_clock(), perf_counter()
     proof = await verify(connection)
     try:

@@ -1,4 +1,4 @@
-"""The typed client of the gateway: what the messenger and every third party call it with."""
+"""Typed Python client for the gateway API, used by the messenger and by integrators."""
 
 from tapgate.client.client import AsyncTapgateClient, TapgateClient
 from tapgate.client.credentials import (

@@ -1,4 +1,4 @@
-"""The gateway, as a program calls it, waiting for its answers or awaiting them."""
+"""Entry points of the client library, synchronous and asynchronous."""
 
 from types import TracebackType
 from typing import Final, Self
@@ -38,13 +38,13 @@ from tapgate.client.transport import AsyncTransport, SyncTransport
 from tapgate.clock import Clock, system_clock
 
 _DEFAULT_RETRY_POLICY: Final = RetryPolicy()
-#: Longer than the gateway takes to decide, shorter than somebody at a till waits.
+#: Longer than the gateway takes to decide, shorter than a customer waits at a point of sale.
 _DEFAULT_TIMEOUT_SECONDS: Final = 15.0
 _MAX_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 
 
 class BaseClient(OperationGroup[M]):
-    """Everything that can be asked, in one mode."""
+    """All operation groups of the API, in one mode."""
 
     def __init__(self, line: Transport) -> None:
         super().__init__(line)
@@ -70,14 +70,16 @@ class BaseClient(OperationGroup[M]):
 
     @operation
     def health(self) -> Operation[Health]:
-        """Also answered while the gateway is not healthy."""
+        """Return the health of the gateway, also while it is unhealthy (status 503)."""
         return build_operation("reads", "GET", "/health", Health, public=True, also_answers=(503,))
 
 
 class TapgateClient(BaseClient[SyncMode]):
-    """`with Gateway("https://pay.example.com", ApiKey("svc_live_...")) as gateway: ...`
+    """Synchronous client of the gateway API, safe to share between threads.
 
-    May be shared by threads. `timeout` is for one try, in seconds; `http` replaces the transport.
+    `with TapgateClient("https://pay.example.com", ApiKey("svc_live_...")) as client: ...`
+
+    `timeout` applies to a single attempt, in seconds. `http` replaces the HTTP transport.
     """
 
     def __init__(
@@ -111,9 +113,11 @@ class TapgateClient(BaseClient[SyncMode]):
 
 
 class AsyncTapgateClient(BaseClient[AsyncMode]):
-    """`async with AsyncGateway(url, ServiceSecret("messenger", secret)) as gateway: ...`
+    """Asynchronous client of the gateway API.
 
-    Belongs to one event loop, may be shared by its tasks.
+    `async with AsyncTapgateClient(url, ServiceSecret("messenger", secret)) as client: ...`
+
+    A client belongs to one event loop and may be shared by the tasks of that loop.
     """
 
     def __init__(

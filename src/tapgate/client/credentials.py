@@ -1,7 +1,7 @@
-"""Who calls: small values, one kind for each way the gateway knows its callers.
+"""Credentials: one immutable type for each authentication method of the gateway.
 
-What is secret in them is not shown. A request is signed anew for every try, with the code that the
-gateway checks it with.
+Their `repr` hides secrets. Every attempt is signed again, with the same code that the gateway
+uses to verify signatures.
 """
 
 from typing import Protocol
@@ -13,7 +13,7 @@ from tapgate.clock import Clock
 
 
 class UnsignedRequest(msgspec.Struct, frozen=True):
-    """A request as it is about to be sent: the path and the query still encoded."""
+    """Request before it is signed, with path and query still percent-encoded."""
 
     method: str
     path: str
@@ -43,7 +43,7 @@ class _BearerCredential(_RedactedStruct, frozen=True):
 
 
 class ApiKey(_BearerCredential, frozen=True):
-    """A third party's key, `svc_live_...` or `svc_test_...`."""
+    """API key of an integrator: `svc_live_...` or `svc_test_...`."""
 
     key: str
 
@@ -52,8 +52,10 @@ class ApiKey(_BearerCredential, frozen=True):
 
 
 class AccessToken(_BearerCredential, frozen=True):
-    """An admin's token from `admin.login`. When it ends, so does what may be done with it: `Login`
-    gets a new one by itself."""
+    """Access token of an admin, as returned by `admin.login`.
+
+    It is not renewed when it expires. Use `Login` for automatic renewal.
+    """
 
     token: str
 
@@ -62,14 +64,17 @@ class AccessToken(_BearerCredential, frozen=True):
 
 
 class Login(_RedactedStruct, frozen=True):
-    """An admin, logged in when it is first needed and again when that ends."""
+    """Email and password of an admin.
+
+    The client logs in before the first request that needs a token, and renews expiring tokens.
+    """
 
     email: str
     password: str
 
 
 class PosKey(_RedactedStruct, frozen=True):
-    """The signing key of a processor or of one of its terminals."""
+    """Signing key of a processor or of one of its terminals."""
 
     api_key_id: str
     secret: str
@@ -79,7 +84,7 @@ class PosKey(_RedactedStruct, frozen=True):
 
 
 class PartnerKey(_RedactedStruct, frozen=True):
-    """The signing key of a funding partner."""
+    """Signing key of a funding partner."""
 
     api_key_id: str
     partner_id: str
@@ -91,7 +96,7 @@ class PartnerKey(_RedactedStruct, frozen=True):
 
 
 class ServiceSecret(_RedactedStruct, frozen=True):
-    """An internal service."""
+    """Shared secret of an internal service."""
 
     name: str
     secret: str

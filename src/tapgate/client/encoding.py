@@ -1,4 +1,4 @@
-"""How a program's values are written for the gateway."""
+"""Encoding of Python values for the gateway API."""
 
 from base64 import b64encode
 from datetime import date, datetime
@@ -7,16 +7,19 @@ from typing import Any
 
 from tapgate import clock
 
-#: An amount in major units. A float is none: 0.1 has no exact one.
+#: An amount in major units. Floats are not accepted: they cannot represent 0.1 exactly.
 Money = str | Decimal
-#: A day of the platform's calendar.
+#: A date in the platform's time zone.
 DateLike = str | date
-#: A moment with its time zone, or a day.
+#: A time with a time zone, or a date.
 DateTimeLike = str | date | datetime
 
 
 def encode_amount(amount: Money) -> str:
-    """`Decimal("1E+3")` -> `"1000"`; whether there may be so much the gateway says."""
+    """Encode an amount without an exponent: `Decimal("1E+3")` becomes `"1000"`.
+
+    The gateway validates the value.
+    """
     if isinstance(amount, str):
         return amount
     if not isinstance(amount, Decimal):
@@ -52,11 +55,14 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def encode_image(content: bytes) -> str:
-    """A JPEG or PNG as a data URI; whether it is a good one the gateway says."""
+    """Encode a JPEG or PNG file as a data URI. The gateway validates the image."""
     kind = "png" if content.startswith(_PNG_SIGNATURE) else "jpeg"
     return f"data:image/{kind};base64,{b64encode(content).decode()}"
 
 
 def omit_none(**members: Any) -> dict[str, Any]:
-    """Those that are not None. A trailing `_` is for names that are words of Python."""
+    """Return the members that are not None.
+
+    A trailing `_` in a name is removed, so names that are Python keywords can be passed.
+    """
     return {name.removesuffix("_"): value for name, value in members.items() if value is not None}

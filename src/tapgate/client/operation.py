@@ -1,7 +1,7 @@
-"""An operation of the gateway, described once and called both ways.
+"""Description of API operations, shared by the synchronous and the asynchronous client.
 
-A method of a group only describes: it returns an `Operation`. `@operation` turns it into what the
-group's mode says, a plain call or a coroutine, with the same parameters and the same answer.
+A method of a group only builds an `Operation`. `@operation` turns it into a plain method or a
+coroutine, depending on the group's mode, with the same parameters and the same result.
 """
 
 import functools
@@ -26,19 +26,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M")
 
-#: What a second time does, which decides when one may try again.
-#: `reads`: nothing. `sets`: leaves the same. `moves`: money, once under its request id.
-#: `acts`: something more, so only when the first time certainly did nothing.
+#: Effect of sending an operation twice, which determines when it may be retried.
+#: `reads`: none. `sets`: the same final state. `moves`: money moves once per request id.
+#: `acts`: an additional effect, so it is retried only if no attempt can have been executed.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
-#: What is awaited. Without `Any`, in whose place mypy would not know what `asyncio.gather` gives.
+#: Coroutine that returns the response. It avoids `Any`, with which mypy cannot infer the result
+#: of `asyncio.gather`.
 ResponseCoroutine = Coroutine[object, None, T]
 
 _JSON_MEDIA_TYPE = "application/json"
 
 
 class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """One call. It is not shown: its body may hold a PIN, its path a token."""
+    """One API request. `repr` hides its content: the body may hold a PIN, the path a token."""
 
     method: str
     path_template: str
@@ -48,9 +49,9 @@ class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     request_id: str
     body: bytes = b""
     headers: Mapping[str, str] = {}
-    #: Without any credential.
+    #: Sent without a credential.
     is_public: bool = False
-    #: Statuses beside 2xx that answer all the same.
+    #: Statuses other than 2xx whose body is a regular response.
     extra_success_statuses: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
@@ -66,7 +67,7 @@ class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class ListOperation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list, described: where it is, and which of its items are asked for."""
+    """Description of a paginated list: its path and its filters."""
 
     path_template: str
     path_parameters: Mapping[str, str]
@@ -90,7 +91,10 @@ def build_operation(
     public: bool = False,
     also_answers: tuple[int, ...] = (),
 ) -> Operation[T]:
-    """The bytes are written here, once: what is signed, sent and sent again is the same."""
+    """Build an operation.
+
+    The body is encoded once, so every attempt signs and sends identical bytes.
+    """
     if body is not None:
         content = msgspec.json.encode(body)
     shown = {} if content is None else {"Content-Type": content_type}
@@ -115,7 +119,7 @@ def build_get(
 
 
 def build_safe_post(template: str, answer: type[T], body: Mapping[str, Any]) -> Operation[T]:
-    """A POST that changes nothing."""
+    """Build a POST that has no side effects."""
     return build_operation("reads", "POST", template, answer, body=body)
 
 
@@ -126,7 +130,10 @@ def build_idempotent_post(
     body: Mapping[str, Any],
     **path: str,
 ) -> Operation[T]:
-    """The request id is the caller's, or made here: once for all tries."""
+    """Build a POST with an idempotency key, which stays the same for all attempts.
+
+    The key is the caller's `request_id`, or a generated one if that is None.
+    """
     name = generate_request_id() if request_id is None else request_id
     named = {**body, "request_id": name}
     return build_operation(
@@ -169,34 +176,34 @@ def _encode_path_segment(value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"an identifier is a str, not {type(value).__name__}")
     if value in ("", ".", ".."):
-        raise ValueError("an identifier must not be empty, nor a dot or two")  # another path
+        raise ValueError("an identifier must not be empty, nor a dot or two")  # changes the path
     return quote(value, safe="")
 
 
 class SyncMode:
-    """The mode of a gateway that answers at once."""
+    """Mode of a client whose methods return the response."""
 
 
 class AsyncMode:
-    """The mode of a gateway whose answers are awaited."""
+    """Mode of a client whose methods return an awaitable."""
 
 
 class Transport(Protocol):
-    """What carries operations to the gateway, in one mode or the other."""
+    """Sends operations to the gateway, in one of the two modes."""
 
     def send(self, operation: Operation[Any], /) -> Any: ...
     def paginate(self, listing: ListOperation[Any], /) -> Any: ...
 
 
 class OperationGroup(Generic[M]):
-    """Operations that belong together, in one mode."""
+    """Related operations, in one mode."""
 
     def __init__(self, line: Transport) -> None:
         self._transport = line
 
 
 class operation(Generic[P, T]):  # noqa: N801 - a decorator
-    """Makes a method that describes into one that calls."""
+    """Decorator that turns a method returning an `Operation` into one that sends it."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], Operation[T]]) -> None:
         self.describe = describe

@@ -1,4 +1,4 @@
-"""Lists of the gateway, page by page, newest first."""
+"""Cursor pagination of lists, newest first."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
@@ -20,8 +20,11 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """`next_cursor` asks for the page after this one; None on the last. `masked`: a transaction on
-    the page is masked."""
+    """One page of a list.
+
+    `next_cursor` requests the following page and is None on the last one. `masked` is true if any
+    transaction on the page is masked.
+    """
 
     data: list[T]
     has_more: bool
@@ -38,14 +41,14 @@ class _AsyncSender(Protocol):
 
 
 class Paginator(Generic[T]):
-    """All items, fetched a page at a time while one walks over them."""
+    """Iterator over all items of a list that fetches pages as needed."""
 
     def __init__(self, line: _SyncSender, listing: ListOperation[T]) -> None:
         self._transport = line
         self._operation = listing
 
     def get_page(self, cursor: str | None = None) -> Page[T]:
-        """The first page, or the one that a page before points to."""
+        """Return the first page, or the page that starts at a previous page's `next_cursor`."""
         return self._transport.send(_build_page_operation(self._operation, cursor))
 
     def __iter__(self) -> Iterator[T]:
@@ -57,14 +60,14 @@ class Paginator(Generic[T]):
 
 
 class AsyncPaginator(Generic[T]):
-    """All items, fetched a page at a time while one walks over them."""
+    """Iterator over all items of a list that fetches pages as needed."""
 
     def __init__(self, line: _AsyncSender, listing: ListOperation[T]) -> None:
         self._transport = line
         self._operation = listing
 
     async def get_page(self, cursor: str | None = None) -> Page[T]:
-        """The first page, or the one that a page before points to."""
+        """Return the first page, or the page that starts at a previous page's `next_cursor`."""
         return await self._transport.send(_build_page_operation(self._operation, cursor))
 
     async def __aiter__(self) -> AsyncIterator[T]:
@@ -91,7 +94,7 @@ def _build_page_operation(listing: ListOperation[T], cursor: str | None) -> Oper
 
 
 class list_operation(Generic[P, T]):  # noqa: N801 - a decorator
-    """Makes a method that describes a list into one that walks over it."""
+    """Decorator that turns a method returning a `ListOperation` into one returning a paginator."""
 
     def __init__(self, describe: Callable[Concatenate[Any, P], ListOperation[T]]) -> None:
         self.describe = describe

@@ -1,7 +1,7 @@
-"""One call from its first try to its end, without any input or output of its own.
+"""Lifecycle of a request, including retries and token renewal, without any I/O.
 
-`steps` says what to do next and is told what came of it; a line does it, waiting or awaiting. So
-there is one set of rules for when to try again, for both modes.
+`RequestFlow.run` is a generator: it yields the next step, and a transport performs the step and
+sends back the result. Both modes therefore share one set of retry rules.
 """
 
 import re
@@ -36,7 +36,7 @@ class Sleep(NamedTuple):
 
 
 class RenewTokens(NamedTuple):
-    """Get other tokens than these; one call at a time."""
+    """Replace these tokens. The transport runs one renewal at a time."""
 
     tokens: Tokens | None
 
@@ -45,7 +45,7 @@ FlowStep = httpx2.Request | Sleep | RenewTokens
 StepResult = httpx2.Response | httpx2.RequestError | None
 Flow = Generator[FlowStep, StepResult, T]
 
-#: Nothing of the request was sent.
+#: Errors raised before any part of the request was sent.
 _CONNECT_ERRORS: Final = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -55,8 +55,7 @@ _CONNECT_ERRORS: Final = (
 _NOT_EXECUTED_STATUSES: Final = (429, 503)
 _OUTCOME_UNKNOWN_STATUSES: Final = (500, 502, 504)
 
-#: Said before the gateway looks whether it has seen the request: of an earlier try they tell
-#: nothing.
+#: Returned before the gateway checks for a replay, so they say nothing about earlier attempts.
 _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
     {
         Code.UNAUTHORIZED,
@@ -70,23 +69,23 @@ _CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
 
 _DEFAULT_HEADERS: Final = {"Accept": "*/*", "User-Agent": f"tapgate-client/{VERSION}"}
 _TRACING_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-#: How long before its end a token is renewed.
+#: How long before its expiry a token is renewed.
 _TOKEN_RENEWAL_MARGIN_SECONDS: Final = 30.0
 
 
 class FailedAttempt(NamedTuple):
-    """A try that brought no answer."""
+    """Attempt that did not return a successful response."""
 
     error: TapgateError
-    #: Another try may do better.
+    #: A further attempt may succeed.
     is_retryable: bool
-    #: It may have taken place all the same.
+    #: The gateway may have executed the operation despite the failure.
     may_have_executed: bool
     retry_after: float | None = None
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether it also says what became of earlier tries."""
+        """Whether the error also determines the outcome of earlier attempts."""
         error = self.error
         return (
             isinstance(error, ApiError)
@@ -136,7 +135,7 @@ class RequestFlow:
             except UnexpectedResponseError as unread:
                 failure = FailedAttempt(unread, is_retryable=False, may_have_executed=True)
             if maybe_done and operation.method == "DELETE" and _has_status(outcome, 404):
-                return operation.response_type()  # an earlier try took it away
+                return operation.response_type()  # an earlier attempt deleted it
             maybe_done = maybe_done or failure.may_have_executed
             again = failure.is_retryable and (
                 operation.is_repeatable or not failure.may_have_executed
@@ -147,12 +146,12 @@ class RequestFlow:
             yield Sleep(pause)
 
     def renew_tokens(self, used: Tokens | None) -> Flow[None]:
-        """Other tokens than those that were used, unless another call has got them by now."""
+        """Replace the tokens, unless a concurrent request has already done so."""
         if self._login is None or self._tokens is not used:
             return
         tokens = None
         if self._tokens is not None:
-            # Good for one use: whatever goes wrong with it, it is not tried again.
+            # A refresh token is valid for one use: after a rejected or lost refresh, log in again.
             try:
                 tokens = yield from self.run(build_token_refresh(self._tokens.refresh_token))
             except (UnauthorizedError, OutcomeUnknownError):
@@ -171,7 +170,7 @@ class RequestFlow:
         )
 
     def _build_request(self, operation: Operation[Any], tokens: Tokens | None) -> httpx2.Request:
-        """Signed as it is sent: with the path and the query that its address has in the end."""
+        """Build the HTTP request and sign its final path and query."""
         request = httpx2.Request(
             operation.method,
             self._base_url + operation.target,
@@ -205,7 +204,7 @@ def _classify_failure(operation: Operation[Any], outcome: StepResult) -> FailedA
         error.__cause__ = outcome
         return FailedAttempt(error, is_retryable=True, may_have_executed=sent)
     error, status = responses.decode_error(operation, outcome), outcome.status_code
-    # Whoever stands before the gateway may have lost it in the middle of its answer.
+    # A proxy may have lost the connection to the gateway during the response.
     maybe_done = status in _OUTCOME_UNKNOWN_STATUSES or isinstance(error, ApiConnectionError)
     return FailedAttempt(
         error,

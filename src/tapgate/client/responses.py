@@ -1,4 +1,4 @@
-"""What came back: an answer, a refusal, or something that is neither."""
+"""Decoding of HTTP responses into records and exceptions."""
 
 from typing import Any, TypeVar, cast
 
@@ -18,12 +18,12 @@ from tapgate.client.records.base import File, Receipt
 T = TypeVar("T")
 
 _REPLAYED_HEADER = "Idempotent-Replayed"
-#: Unless the gateway itself says it, what stands before it says that it cannot be reached.
+#: Without a gateway error body, a proxy sent these because it could not reach the gateway.
 _PROXY_ERROR_STATUSES = (502, 503, 504)
 
 
 class _ErrorBody(msgspec.Struct):
-    """The body of a refusal."""
+    """Body of an error response."""
 
     error: str
     code: str
@@ -53,7 +53,7 @@ def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
     try:
         answer = msgspec.json.decode(response.content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        # Not chained: what a decoder says may quote what it read.
+        # Not chained: the decoder's message may quote the response body.
         raise UnexpectedResponseError(operation.request_id, response.status_code) from None
     if isinstance(answer, Receipt):
         replayed = response.headers.get(_REPLAYED_HEADER) == "true"
@@ -82,6 +82,6 @@ def decode_error(operation: Operation[Any], response: httpx2.Response) -> Tapgat
 
 
 def parse_retry_after(response: httpx2.Response) -> float | None:
-    """Only seconds: a date would need both clocks to agree."""
+    """Return the delay in seconds. Dates are ignored, since they require synchronized clocks."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None

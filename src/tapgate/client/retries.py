@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait before."""
+"""Retry policy: number of attempts, and backoff between them."""
 
 import random
 import time
@@ -8,10 +8,11 @@ import msgspec
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """At most so many tries of a call; none begins when `within` seconds have passed.
+    """Limits and backoff for the attempts of one request.
 
-    The pauses double from the first to the longest, each shortened by chance so that many clients
-    do not come back at once. What the gateway asks for by `Retry-After` is waited in full.
+    A request is sent at most `max_attempts` times. No attempt starts after `max_elapsed` seconds.
+    Delays double from `initial_delay` to `max_delay`, with jitter to spread out concurrent
+    clients. A delay is never shorter than the gateway's `Retry-After`.
     """
 
     max_attempts: int = 4
@@ -24,7 +25,7 @@ NO_RETRIES = RetryPolicy(max_attempts=1)
 
 
 class RetryBudget:
-    """How much of it is left for one call."""
+    """Remaining attempts and time of one request."""
 
     def __init__(self, retries: RetryPolicy, now: Callable[[], float] = time.monotonic) -> None:
         self._policy = retries
@@ -33,13 +34,13 @@ class RetryBudget:
         self._failed_attempts = 0
 
     def next_delay(self, asked: float | None) -> float | None:
-        """After another failed try: how long to wait for the next; None when it was the last."""
+        """Return the delay before the next attempt, or None if the failed one was the last."""
         self._failed_attempts += 1
         if self._failed_attempts >= self._policy.max_attempts:
             return None
         longest = min(
             self._policy.max_delay, self._policy.initial_delay * 2 ** (self._failed_attempts - 1)
         )
-        chosen = longest * random.uniform(0.5, 1)  # noqa: S311 - no secret
+        chosen = longest * random.uniform(0.5, 1)  # noqa: S311 - jitter needs no secure randomness
         pause = chosen if asked is None else asked + chosen - longest / 2
         return pause if self._now() + pause < self._deadline else None

@@ -1,7 +1,7 @@
-"""How operations reach the gateway: by a call that waits, or by one that is awaited.
+"""Synchronous and asynchronous transports.
 
-Requests go to the transport itself. httpx2's own client would log their addresses, which may hold a
-phone number or a token, and follow cookies and environment variables that nobody asked for.
+Requests bypass httpx2's client and go directly to its HTTP transport. The client would log URLs,
+which may contain a phone number or a token, and would apply cookies and environment variables.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class SyncTransport:
-    """May be used by several threads at once."""
+    """Blocking transport, safe for concurrent use by several threads."""
 
     def __init__(self, exchange: RequestFlow, http: httpx2.BaseTransport | None) -> None:
         self._request_flow = exchange
@@ -65,7 +65,7 @@ class SyncTransport:
 
 
 class AsyncTransport:
-    """Belongs to one event loop; may be used by several tasks at once."""
+    """Asynchronous transport for one event loop, safe for concurrent use by its tasks."""
 
     def __init__(self, exchange: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
         self._request_flow = exchange

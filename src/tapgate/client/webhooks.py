@@ -1,4 +1,4 @@
-"""Verification of the gateway's events; signatures of funding partners' webhooks."""
+"""Verification of the gateway's webhooks, and signing of funding partners' webhooks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,16 +8,16 @@ import msgspec
 from tapgate import signing
 from tapgate.clock import Clock, system_clock
 
-#: The header of a partner's webhook.
+#: Signature header of a funding partner's webhook.
 PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
 class WebhookVerificationError(Exception):
-    """Not sent by the gateway, too old, or altered. The message says which, never the body."""
+    """The webhook is forged, altered or too old. The message states which, never the body."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """An event. A repeated `id` is the same event, delivered again."""
+    """Event delivered by webhook. A repeated `id` is a redelivery of the same event."""
 
     id: str
     type: str
@@ -38,10 +38,10 @@ def verify(
     *,
     clock: Clock = system_clock,
 ) -> Event:
-    """Return the event of a request, or raise `NotGenuine`.
+    """Return the event of a webhook request, or raise `WebhookVerificationError`.
 
-    `secret` is the endpoint's secret (`whsec_...`), or several of which one must match, such as the
-    old and the new one during a rotation. `body` is the raw request body. Header names are
+    `secret` is the endpoint's secret (`whsec_...`), or several secrets if any may match, such as
+    the old and the new one during a rotation. `body` is the raw request body. Header names are
     case-insensitive.
     """
     named = {name.lower(): value for name, value in headers.items()}
@@ -67,6 +67,8 @@ def verify(
 
 
 def sign_partner_webhook(webhook_secret: str, body: bytes) -> str:
-    """`X-Webhook-Signature` of a funding partner's webhook, for who sends it by other means than
-    `partners.send_webhook`."""
+    """Return the `X-Webhook-Signature` of a funding partner's webhook.
+
+    Only needed to send a webhook without `partners.send_webhook`.
+    """
     return signing.webhook_signature(webhook_secret.encode(), body)

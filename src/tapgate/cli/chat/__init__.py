@@ -1,4 +1,4 @@
-"""`tapgate chat`: talk to the messenger in the terminal, as a person would on their phone."""
+"""`tapgate chat`: chat with the messenger in the terminal, as a subscriber does on the phone."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ from tapgate.settings import Settings
 
 _DEFAULT_PHONE: Final = "+23276000001"
 _PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}")
-_INTERRUPTED_EXIT_CODE: Final = 130  # as shells have it
+_INTERRUPTED_EXIT_CODE: Final = 130  # the shell convention for SIGINT
 _HELP_TEXT: Final = """\
 Write as you would on your phone: `menu` shows what there is, and its number chooses.
   /image FILE [WORDS]  send a JPEG or PNG picture, with words such as id_front
@@ -47,7 +47,7 @@ def run_chat(
 
 
 def _run_interactive(messenger: MessengerClient, phone: str) -> None:
-    """What goes wrong is told, and the conversation goes on."""
+    """Chat interactively. Errors are shown, and the conversation continues."""
     screen = TerminalScreen()
     screen.show_note(f"You are {phone}, talking to {messenger.url}. Try menu or /help.")
     chat = _ChatSession(messenger, screen, phone)
@@ -62,7 +62,7 @@ def _run_interactive(messenger: MessengerClient, phone: str) -> None:
 
 
 def _run_script(messenger: MessengerClient, phone: str, once: str | None) -> None:
-    """What goes wrong ends it: a script must not go on as if it had been said."""
+    """Send messages from a script. The first error ends it, so no line is sent out of context."""
     chat = _ChatSession(messenger, PlainScreen(), phone)
     try:
         if once is not None:
@@ -86,7 +86,7 @@ class _ChatSession:
         return self._screen.read_line(hidden=self._expects_pin)
 
     def handle_line(self, typed: str) -> None:
-        """One line: something to say, or something to do here."""
+        """Send a line as a message, or run it as a command if it starts with a slash."""
         text = typed.encode("utf-8", "replace").decode().strip()
         if text.startswith("/"):
             self._run_command(text)
@@ -130,7 +130,7 @@ def _parse_phone(text: str) -> str:
 
 
 def _replace_invalid_characters() -> None:
-    """So that neither a name in an answer nor a broken byte in a script ends the conversation."""
+    """Replace characters that a stream cannot encode or decode, instead of failing."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,5 +1,5 @@
-"""What goes wrong while talking."""
+"""Errors of the chat command."""
 
 
 class ChatError(Exception):
-    """In one line: what is wrong, and what to do about it."""
+    """Error with a one-line message that states the problem and the remedy."""

@@ -1,4 +1,4 @@
-"""Pictures to send, from files."""
+"""Image files to send in a chat."""
 
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from tapgate.cli.chat.errors import ChatError
 
 _MAX_BYTES: Final = 5 * 1024 * 1024
-#: How a file of each kind begins, whatever its name says.
+#: Signatures that identify the file type, regardless of the file name.
 _MAGIC_BYTES: Final = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
 
 
@@ -25,7 +25,7 @@ def read_image(name: str) -> ImageFile:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ChatError(f"{name}: {error.strerror}") from None
-    except (RuntimeError, ValueError):  # no such user behind ~, or a NUL in it
+    except (RuntimeError, ValueError):  # unknown user after ~, or a NUL character
         raise ChatError(f"{name!r} cannot be the name of a file") from None
     if len(content) > _MAX_BYTES:
         raise ChatError(f"{name} has more than {_MAX_BYTES // 1024**2} MB: send a smaller picture")

@@ -1,4 +1,4 @@
-"""A running messenger, spoken to over its compatibility endpoint."""
+"""Client of the messenger's compatibility endpoint."""
 
 import base64
 import re
@@ -13,7 +13,7 @@ from tapgate.cli.chat.errors import ChatError
 from tapgate.cli.chat.images import ImageFile
 
 _MESSAGING_PATH: Final = "/api/v1/external/messaging"
-#: As long as the messenger may itself wait for the gateway, and some more.
+#: Longer than the messenger may wait for the gateway.
 _TIMEOUT: Final = httpx2.Timeout(60, connect=10)
 _DEFAULT_RETRY_AFTER_SECONDS: Final = 60
 _MAX_ERROR_LENGTH: Final = 300
@@ -39,8 +39,8 @@ class MessengerClient:
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {_validate_token(token)}"
-        # A connection is not kept, because people think for longer than servers keep one. A proxy
-        # has no business between a person and a messenger that is mostly on the same machine.
+        # No keep-alive: users pause for longer than servers keep idle connections open. No proxy:
+        # the messenger usually runs on the same machine.
         self._http = httpx2.Client(
             headers=headers,
             timeout=_TIMEOUT,
@@ -129,7 +129,7 @@ def _decode_error(content: bytes) -> _ErrorResponse:
 def _validate_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # looked at because only then it is checked
+        _ = parts.port  # reading the property validates the port
         httpx2.URL(url)
     except (ValueError, httpx2.InvalidURL):
         raise ChatError("--url is not a URL") from None
@@ -145,7 +145,10 @@ def _validate_token(token: str) -> str:
 
 
 def _strip_control_characters(text: str) -> str:
-    """Without what would move the cursor or change colours: names are in it that people chose."""
+    """Remove characters that move the cursor or change colors.
+
+    Replies contain names chosen by users.
+    """
     return "".join(
         sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cs")
     )

@@ -1,4 +1,4 @@
-"""What must not be seen on the terminal, nor be found in its history."""
+"""Detection of PINs, which must not appear on the terminal or in its history."""
 
 import re
 from typing import Final
@@ -23,8 +23,10 @@ _FOUR_DIGITS_PATTERN: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
 def asks_for_pin(answer: str) -> bool:
-    """Whether what is typed next should be hidden. In doubt it is: `Change PIN` in a menu and a
-    warning are no doubt."""
+    """Return whether the reply asks for a PIN, so that the next input is hidden.
+
+    Ambiguous replies count as asking. A menu option such as `Change PIN` and a warning do not.
+    """
     lines = (line for line in answer.splitlines() if not _MENU_OPTION_PATTERN.match(line))
     sentences = (part.strip(" *_") for line in lines for part in _SENTENCE_END_PATTERN.split(line))
     return any(

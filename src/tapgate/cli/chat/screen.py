@@ -1,4 +1,4 @@
-"""Where the conversation is seen: bubbles on a terminal, plain lines for scripts."""
+"""Display of the conversation: bubbles on a terminal, plain lines for scripts."""
 
 import getpass
 import re
@@ -15,19 +15,19 @@ from tapgate.cli.chat.pin_detection import may_contain_pin
 _HIDDEN_PROMPT: Final = "PIN (not shown): "
 _PROMPT: Final = "you> "
 _MAX_BUBBLE_WIDTH: Final = 80
-_FRAME_WIDTH: Final = 4  # what a bubble has left and right of its text
+_FRAME_WIDTH: Final = 4  # border and padding on both sides of a bubble's text
 _BOLD_PATTERN: Final = re.compile(r"(?<![\w*])\*(\S|\S[^*\n]*\S)\*(?![\w*])")
 _LINK_PATTERN: Final = re.compile(r"https?://\S+")
 
 
 class Screen(Protocol):
     def read_line(self, *, hidden: bool) -> str:
-        """EOFError: there is nothing more to say."""
+        """Return the next line, or raise EOFError at the end of the input."""
 
     def show_reply(self, text: str) -> None: ...
 
     def show_note(self, text: str) -> None:
-        """What the chat itself has to say."""
+        """Show a message of the chat command itself."""
 
 
 class TerminalScreen:
@@ -49,7 +49,7 @@ class TerminalScreen:
             render_bold(text), title="messenger", title_align="left", border_style="green"
         )
         self._console.print(bubble, width=width)
-        # A link that a bubble breaks cannot be followed.
+        # Repeat links that the bubble wraps, which terminals cannot open.
         for link in _LINK_PATTERN.findall(text):
             if len(link) > width - _FRAME_WIDTH:
                 self._console.print(link, soft_wrap=True)
@@ -62,7 +62,7 @@ class TerminalScreen:
 
 
 class PlainScreen:
-    """Answers and nothing else on standard output."""
+    """Screen for scripts: only replies go to standard output."""
 
     def __init__(self) -> None:
         self._has_replied = False
@@ -86,7 +86,7 @@ class PlainScreen:
 
 
 def render_bold(text: str) -> Text:
-    """As phones show it: *so* is bold."""
+    """Render `*text*` in bold, as messaging apps do."""
     shown, end = Text(), 0
     for found in _BOLD_PATTERN.finditer(text):
         shown.append(text[end : found.start()])
@@ -96,8 +96,10 @@ def render_bold(text: str) -> Text:
 
 
 def _load_readline() -> ModuleType | None:
-    """Editing and history, where Python was built with them. What goes into the history is decided
-    line by line."""
+    """Enable line editing and history if Python supports them.
+
+    Automatic history is off, since each line is checked for a PIN before it is added.
+    """
     try:
         import readline  # noqa: PLC0415
     except ImportError:

@@ -1,5 +1,7 @@
-"""`tapgate manual`: the reference of the interface as Markdown, a page for each tag, made of the
-same description as openapi.json."""
+"""`tapgate manual`: the API reference in Markdown, one page per tag.
+
+It is generated from the same description as openapi.json.
+"""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from tapgate.messenger.routes import ROUTES
 
 INDEX_FILE = "README.md"
 
-#: The index page is written by hand up to here.
+#: The index page is maintained by hand up to this heading.
 OPERATIONS_HEADING = "## Operations"
 
 _GENERATED_NOTICE = (
@@ -29,13 +31,13 @@ _CURRENCY = "SLE"
 
 
 def list_endpoints() -> list[Endpoint]:
-    """All of them, with what is about the gateway itself at the end."""
-    nobody = cast(SystemSource, None)  # the endpoints are described here, and not called
+    """Return all endpoints, with those about the gateway itself last."""
+    nobody = cast(SystemSource, None)  # the endpoints are only described, never called
     return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(nobody)]
 
 
 def build_openapi_document() -> dict[str, Any]:
-    """The whole interface in OpenAPI."""
+    """Return the OpenAPI document of the whole API."""
     document: dict[str, Any] = json.loads(
         render_openapi_document(list_endpoints(), _CURRENCY, WEBHOOK_EVENTS)
     )
@@ -43,7 +45,7 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with enums where they are used: a page shows their values there."""
+    """Return the document with enums inlined, so pages list their values where they are used."""
     schemas = document["components"]["schemas"]
     enums = {f"#/components/schemas/{name}": one for name, one in schemas.items() if "enum" in one}
 
@@ -61,12 +63,12 @@ def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def render_access_page() -> str:
-    """Who may call what, of both services."""
+    """Return the access page, which covers the gateway and the messenger."""
     return access.render_page(list_endpoints(), ROUTES)
 
 
 def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
-    """All pages by their file's name; `index` is the index page as it is now."""
+    """Return all pages by file name. `index` is the current text of the index page."""
     document = _inline_enums(document)
     by_tag: dict[str, list[Operation]] = {one["name"]: [] for one in document["tags"]}
     for operation in _list_operations(document):
@@ -81,7 +83,7 @@ def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
 
 
 def write_access_page(file: Path) -> list[str]:
-    """Writes the page if it changed, and names it then."""
+    """Write the page if it changed, and return its name in that case."""
     text = render_access_page()
     if file.exists() and file.read_text() == text:
         return []
@@ -90,7 +92,7 @@ def write_access_page(file: Path) -> list[str]:
 
 
 def write_pages(folder: Path) -> list[str]:
-    """Writes the pages that changed, removes those that are no more, and names both."""
+    """Write changed pages, delete obsolete ones, and return the names of both."""
     folder.mkdir(parents=True, exist_ok=True)
     index = folder / INDEX_FILE
     made = render_pages(

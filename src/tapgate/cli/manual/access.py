@@ -1,5 +1,7 @@
-"""docs/access.md: who may call what, and what everybody else is answered, made of the declarations
-of both services."""
+"""Generator of docs/access.md: the callers of each operation, and the response to all others.
+
+The page is generated from the endpoint declarations of both services.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

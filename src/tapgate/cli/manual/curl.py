@@ -1,4 +1,4 @@
-"""An example of a request for the shell, with the kind of credential that it needs."""
+"""curl examples of requests, with the kind of credential that each operation requires."""
 
 import json
 import shlex
@@ -43,7 +43,7 @@ _SIGN_OPTIONS = {
 
 
 def _get_sign_command(security: list[dict[str, Any]]) -> str | None:
-    """The command that signs with a body, where the operation takes such a signature."""
+    """Return the command that signs a request body, if the operation accepts such a signature."""
     names = {name for choice in security for name in choice}
     if "posSignature" in names:
         return _SIGN_POS
@@ -51,7 +51,7 @@ def _get_sign_command(security: list[dict[str, Any]]) -> str | None:
 
 
 def _render_credential(method: str, path: str, operation: dict[str, Any]) -> list[str]:
-    """For requests whose body is not signed: the first kind that is taken."""
+    """Return the options for the first accepted credential, for requests without a signed body."""
     names = {name for choice in operation["security"] for name in choice}
     if "apiKey" in names:
         return ['-H "Authorization: Bearer $KEY"']

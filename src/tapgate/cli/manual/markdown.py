@@ -1,4 +1,4 @@
-"""The few forms of Markdown that the manual uses."""
+"""Markdown formatting for the API reference."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ def _escape_cell(text: str) -> str:
 
 
 def format_code(value: object) -> str:
-    """A word or a value as one would send it."""
+    """Format a value as inline code, with booleans as in JSON."""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
@@ -27,13 +27,13 @@ def format_code_block(text: str, language: str) -> str:
 
 
 class AnchorRegistry:
-    """Where the headings of one page can be linked to, in the way of GitHub."""
+    """Anchors of the headings of one page, as GitHub generates them."""
 
     def __init__(self) -> None:
         self._slug_counts: dict[str, int] = {}
 
     def add(self, heading: str) -> str:
-        """To be called once for each heading, in the order of the page."""
+        """Return the anchor of a heading. Call it once per heading, in page order."""
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         times = self._slug_counts.get(slug, 0)
         self._slug_counts[slug] = times + 1

@@ -1,7 +1,7 @@
-"""Whose things an operation works on: what a caller who may call it gets of other clients' things.
+"""Object-level access: which objects of other parties an authorized caller can reach.
 
-Every operation is in this table. The tests go through it, so that none is added without an answer,
-and try each kind with somebody else's things.
+The table covers every operation. The tests fail for an operation that is missing from it, and
+try each kind of access with objects of another party.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class ObjectAccess(Enum):
-    """What is looked at beside the credential. The value: what is said of it, and to others."""
+    """Check that applies in addition to the credential: its title and its description."""
 
     NO_OBJECT = (
         "no object",
@@ -85,7 +85,7 @@ _IN_APP: Final[dict[str, tuple[ObjectAccess, ...]]] = {
     f"POST {prefix}{path}": whose
     for prefix in (f"{_V1}/payment", "/payment")
     for path, whose in {
-        "": (ObjectAccess.ANY,),  # any card pays, within the limits without a PIN
+        "": (ObjectAccess.ANY,),  # any card can pay, within the limits for payments without a PIN
         "/verify-card": (ObjectAccess.ANY,),
         "/lookup-card": (ObjectAccess.ANY,),
         "/refund": (ObjectAccess.PROCESSOR,),
@@ -100,7 +100,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"PUT {_SUBSCRIBER}": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/block": (
         ObjectAccess.ANY,
-    ),  # it protects, so it is open for restricted ones too
+    ),  # blocking protects the subscriber, so it is allowed for restricted ones too
     f"POST {_SUBSCRIBER}/unblock": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/close": (ObjectAccess.UNRESTRICTED,),
     f"POST {_SUBSCRIBER}/verify-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
@@ -109,7 +109,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"POST {_SUBSCRIBER}/reset-pin/confirm": (ObjectAccess.UNRESTRICTED, ObjectAccess.OTP),
     f"POST {_SUBSCRIBER}/restricted-access": (
         ObjectAccess.ANY,
-    ),  # the way to open a restricted one
+    ),  # requests access to a restricted subscriber
     f"POST {_SUBSCRIBER}/restricted-access/verify": (ObjectAccess.OTP,),
     f"POST {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
     f"GET {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
@@ -117,12 +117,12 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
         ObjectAccess.UNRESTRICTED,
         ObjectAccess.PARENT_IN_PATH,
     ),
-    f"GET {_SUBSCRIBER}/messages": (ObjectAccess.ANY,),  # of a restricted subscriber only codes
+    f"GET {_SUBSCRIBER}/messages": (ObjectAccess.ANY,),  # restricted subscribers: codes only
     f"POST {_V1}/cards/link": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
     f"POST {_V1}/cards/child": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
     f"GET {_V1}/cards": (ObjectAccess.UNRESTRICTED,),
     f"GET {_V1}/cards/{{serial}}": (ObjectAccess.UNRESTRICTED,),
-    f"POST {_V1}/cards/{{serial}}/block": (ObjectAccess.ANY,),  # it protects
+    f"POST {_V1}/cards/{{serial}}/block": (ObjectAccess.ANY,),  # blocking protects the holder
     f"POST {_V1}/cards/{{serial}}/unblock": (ObjectAccess.UNRESTRICTED,),
     f"POST {_V1}/cards/upload-csv": (ObjectAccess.NO_OBJECT,),
     f"POST {_V1}/wallet/transfer-p2p": (ObjectAccess.PIN,),
@@ -191,7 +191,7 @@ OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
     f"PUT {_V1}/commission-rules": (ObjectAccess.ANY,),
     f"POST {_V1}/messages/statuses": (ObjectAccess.ANY,),
     f"POST {_V1}/compliance/check": (ObjectAccess.UNRESTRICTED,),
-    f"POST {_V1}/compliance/alerts": (ObjectAccess.ANY,),  # an alert is not the subscriber's record
+    f"POST {_V1}/compliance/alerts": (ObjectAccess.ANY,),  # alerts are not subscriber data
     f"GET {_V1}/compliance/alerts": (ObjectAccess.ANY,),
     f"GET {_ALERT}": (ObjectAccess.ANY,),
     f"POST {_ALERT}/investigate": (ObjectAccess.ANY,),

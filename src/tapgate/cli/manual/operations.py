@@ -1,4 +1,4 @@
-"""One operation of the interface as a section of a page."""
+"""Rendering of one API operation as a section of a page."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ _IDEMPOTENCY_NOTE = (
 
 
 class Operation(NamedTuple):
-    """What is described alike is one operation, also when it is served at several paths."""
+    """One operation of the API. Routes with identical descriptions form a single operation."""
 
     routes: tuple[tuple[str, str], ...]  # method and path
     spec: dict[str, Any]
@@ -28,13 +28,13 @@ class Operation(NamedTuple):
 
     @property
     def body(self) -> Schema | None:
-        """The schema of what is sent, where it is described."""
+        """Return the schema of the request body, if it has one."""
         content = self.spec.get("requestBody", {}).get("content", {})
         return next((one["schema"] for one in content.values() if "schema" in one), None)
 
     @property
     def response(self) -> Schema | None:
-        """The schema of what is answered in success, where it is described."""
+        """Return the schema of the success response, if it has one."""
         content = self._success_response.get("content", {})
         return next((one["schema"] for one in content.values()), None)
 
@@ -48,7 +48,7 @@ class Operation(NamedTuple):
         return str(next(iter(self.spec["responses"])))
 
     def render_section(self, schemas: Schemas) -> Iterator[str]:
-        """What stands under the heading, block by block."""
+        """Yield the blocks below the heading."""
         yield "\\\n".join(format_code(f"{method} {path}") for method, path in self.routes)
         yield self.spec["description"]
         if {"$ref": _IDEMPOTENCY_PARAMETER} in self.spec["parameters"]:
@@ -115,7 +115,10 @@ class Operation(NamedTuple):
 
 
 def _render_codes(response: dict[str, Any]) -> str:
-    """Links to the codes; another status may also have the answer of success."""
+    """Return links to the error codes of a response.
+
+    A status without codes has the same body as the success response.
+    """
     examples = next(iter(response["content"].values())).get("examples", {})
     return ", ".join(map(_link_code, examples)) or "the answer above"
 
@@ -124,7 +127,7 @@ def _link_code(name: str) -> str:
     return format_link(format_code(name), f"{_ERRORS_PAGE}#{name.lower()}")
 
 
-#: Not repeated on every page.
+#: Common to most operations, so not repeated in each section.
 _DEFAULT_BODY_LIMIT = "At most 16 KiB"
 _COMMON_ERRORS = {
     _link_code(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
@@ -137,7 +140,7 @@ def render_request_fields(fields: Iterable[Field]) -> str:
         [
             (
                 format_code(field.name),
-                field.type.removesuffix(" or null"),  # null is as absent, everywhere
+                field.type.removesuffix(" or null"),  # in requests, null is equivalent to absent
                 "yes" if field.required else "no",
                 field.rule,
                 "" if field.example is None else _render_example(field.example),

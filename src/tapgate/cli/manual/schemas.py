@@ -1,5 +1,4 @@
-"""What is taken and given, read from the schemas of the interface description: names, types and
-rules of fields, in words."""
+"""Request and response schemas: names, types and rules of fields, in words."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ _TYPE_NAMES = {
     "array": "list",
 }
 _ONE_OF_PREFIX = "one of "
-#: The bounds of the type itself say nothing.
+#: Bounds of the integer type itself, which are not worth showing.
 _INT64_BOUNDS = {-(2**63), 2**63 - 1}
 
 
@@ -35,10 +34,10 @@ class Field(NamedTuple):
 
 
 class Schemas:
-    """The schemas of one page.
+    """Schemas of one page.
 
-    What stands inside several objects is shown once and linked, by `links`; everything else is
-    shown where it is used, with a path such as `data[].id` for its fields.
+    Objects that several others contain are described once and linked through `links`. All other
+    objects are described where they are used, with field paths such as `data[].id`.
     """
 
     def __init__(self, components: dict[str, Schema]) -> None:
@@ -46,7 +45,7 @@ class Schemas:
         self.links: dict[str, str] = {}
 
     def find_shared(self, roots: Iterable[Schema]) -> list[str]:
-        """The objects that are used more than once, and somewhere inside another."""
+        """Return the objects that are used more than once, at least once inside another object."""
         used: Counter[str] = Counter()
         inside: dict[str, None] = {}
         for root in roots:
@@ -70,7 +69,7 @@ class Schemas:
         return str(self._components[name].get("description", ""))
 
     def list_names(self, schema: Schema) -> list[str]:
-        """The objects that a schema speaks of: usually the one that it is."""
+        """Return the names of the objects that a schema refers to, usually one."""
         return list(_list_ref_names(schema))
 
     def list_fields(self, name: str, prefix: str = "") -> Iterator[Field]:
@@ -92,7 +91,7 @@ class Schemas:
         return Field(name, self.render_type(schema), required, _render_rule(schema), example)
 
     def render_type(self, schema: Schema) -> str:
-        """In words, with links to what is shown elsewhere."""
+        """Describe the type in words, with links to objects described elsewhere."""
         words = [self._render_plain_type(one) for one in _list_alternatives(schema)]
         return " or ".join([*words, *(["null"] if _is_nullable(schema) else [])])
 
@@ -129,7 +128,7 @@ def _get_ref_name(schema: Schema) -> str:
 
 
 def _list_ref_names(schema: Schema) -> Iterator[str]:
-    """The objects that a schema speaks of."""
+    """Yield the names of the objects that a schema refers to."""
     for one in _list_alternatives(schema):
         if "$ref" in one:
             yield _get_ref_name(one)

@@ -1,4 +1,4 @@
-"""What a call may raise: `TapgateError` and below it, by family and by code."""
+"""Exceptions raised by the client: `TapgateError` and its subclasses, by family and by code."""
 
 from tapgate.client.exceptions.base import (
     ApiConnectionError,

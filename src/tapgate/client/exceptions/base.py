@@ -1,4 +1,4 @@
-"""What may go wrong with a call, by families. No text here holds what was sent."""
+"""Base exceptions of the client, by family. No message contains data from the request."""
 
 from typing import Any, ClassVar
 
@@ -8,10 +8,10 @@ from tapgate.errors import Code
 
 
 class TapgateError(Exception):
-    """A call that has no answer to give.
+    """Base class of all client exceptions.
 
-    `request_id` names the call: in the gateway's logs and, for an operation that moves money, the
-    one to try again with.
+    `request_id` identifies the request in the gateway's logs. For an operation that moves money, it
+    is also the idempotency key to retry with.
     """
 
     def __init__(self, request_id: str) -> None:
@@ -20,16 +20,20 @@ class TapgateError(Exception):
 
 
 class ApiConnectionError(TapgateError):
-    """The gateway was not reached, or what was asked changes nothing: nothing happened."""
+    """The gateway could not be reached, and the request had no effect.
+
+    Also raised for a read whose response was lost, since a read changes nothing.
+    """
 
     def __str__(self) -> str:
         return f"the gateway cannot be reached [{self.request_id}]"
 
 
 class OutcomeUnknownError(TapgateError):
-    """Whether it took place is not known: the answer never came.
+    """The response was lost, so the operation may or may not have been executed.
 
-    Money: call again with this `request_id`, and it moves once at most. Anything else: look first.
+    For an operation that moves money, retry with this `request_id`: the money moves at most once.
+    For any other operation, read the current state before retrying.
     """
 
     def __str__(self) -> str:
@@ -37,7 +41,7 @@ class OutcomeUnknownError(TapgateError):
 
 
 class UnexpectedResponseError(TapgateError):
-    """Something answered that is not the gateway, or a gateway too different from this client."""
+    """The response is not from the gateway, or from a version incompatible with this client."""
 
     def __init__(self, request_id: str, status: int) -> None:
         super().__init__(request_id)
@@ -49,7 +53,7 @@ class UnexpectedResponseError(TapgateError):
 
 
 class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gateway said."""
+    """Error response of the gateway."""
 
     status: int
     code: str
@@ -57,14 +61,14 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
     details: dict[str, Any] = {}
     request_id: str
-    #: Seconds after which to ask again, where it said so.
+    #: Seconds to wait before a retry, if the gateway sent `Retry-After`.
     retry_after: float | None = None
 
 
 class ApiError(TapgateError):
-    """The gateway said no. There is a class for every code, below the one of its family."""
+    """Error response of the gateway. Each code has its own class, a subclass of its family."""
 
-    #: The codes that a class itself stands for.
+    #: The error code of this class; None if only its subclasses have codes.
     CODE: ClassVar[Code | None] = None
     _classes_by_code: ClassVar[dict[str, type["ApiError"]]] = {}
 
@@ -93,7 +97,7 @@ class ApiError(TapgateError):
 
     @property
     def party(self) -> str | None:
-        """`sender` or `receiver`, where one of them is the cause."""
+        """Return `sender` or `receiver` if the error concerns one of them."""
         return self._get_text("party")
 
     def _get_text(self, name: str) -> str | None:
@@ -106,41 +110,44 @@ class ApiError(TapgateError):
 
 
 class BadRequestError(ApiError):
-    """400, 405, 413, 422: asked for in the wrong way, or not possible."""
+    """400, 405, 413, 422: the request is invalid or cannot be fulfilled."""
 
     @property
     def fields(self) -> dict[str, str]:
-        """What is wrong, by field."""
+        """Return the validation errors by field name."""
         fields = self.details.get("fields")
         return fields if isinstance(fields, dict) else {}
 
 
 class UnauthorizedError(ApiError, code=Code.UNAUTHORIZED):
-    """401: the credential is not good."""
+    """401: the credential is not accepted."""
 
 
 class TransactionDeclinedError(ApiError):
-    """402, 403: a payment that was decided and recorded as failed. Its request id is used up."""
+    """402, 403: the transaction was declined and stored as failed.
+
+    The decline consumes the idempotency key.
+    """
 
 
 class ForbiddenError(ApiError, code=Code.FORBIDDEN):
-    """403: not with this credential, or not now."""
+    """403: not allowed with this credential, or not in the current state."""
 
 
 class NotFoundError(ApiError, code=Code.NOT_FOUND):
-    """404: there is no such thing."""
+    """404: the resource does not exist."""
 
 
 class ConflictError(ApiError):
-    """409: it is already so, or something else is in the way."""
+    """409: already in the requested state, or in conflict with another resource."""
 
 
 class RetryableError(ApiError):
-    """429, 503: nothing took place; the client has already tried again for a while."""
+    """429, 503: the request was not executed, and the client's own retries are exhausted."""
 
 
 class ServerError(ApiError):
-    """5xx: a mistake on the other side."""
+    """5xx: the gateway failed."""
 
 
 _CLASS_BY_STATUS: dict[int, type[ApiError]] = {
@@ -155,7 +162,7 @@ _CLASS_BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def get_class_for_status(status: int) -> type[ApiError]:
-    """What a code that this client does not know is at least."""
+    """Return the exception class for an error code that this client does not know."""
     return _CLASS_BY_STATUS.get(status, BadRequestError if status < 500 else ServerError)
 
 

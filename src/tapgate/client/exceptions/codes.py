@@ -1,4 +1,4 @@
-"""One class for every code of the gateway. What a code's details hold, its class has by name."""
+"""One exception class per error code, with properties for the details of that code."""
 
 from decimal import Decimal
 
@@ -15,7 +15,7 @@ from tapgate.errors import Code
 
 
 class InsufficientFundsError(TransactionDeclinedError):
-    """There is not enough to pay from."""
+    """The payer's balance or float is too low."""
 
     @property
     def available(self) -> Decimal | None:
@@ -26,13 +26,13 @@ class InsufficientFundsError(TransactionDeclinedError):
         return self._get_decimal("required")
 
     def _get_decimal(self, name: str) -> Decimal | None:
-        # A JSON number, written as short as it is exact: so is its text.
+        # The gateway writes the shortest exact number, which `str` reproduces.
         value = self.details.get(name)
         return Decimal(str(value)) if isinstance(value, int | float) else None
 
 
 class LimitExceededError(TransactionDeclinedError):
-    """More than is allowed; amounts are decimal strings."""
+    """A limit would be exceeded. Amounts are decimal strings."""
 
     @property
     def limit(self) -> str | None:
@@ -56,7 +56,7 @@ class InvalidPinError(BadRequestError, code=Code.INVALID_PIN):
 
     @property
     def attempts_remaining(self) -> int | None:
-        """Wrong tries that are left before the PIN is locked."""
+        """Return the number of attempts left before the PIN is locked."""
         return self._get_integer("attempts_remaining")
 
 
@@ -69,16 +69,16 @@ class InvalidOtpError(BadRequestError, code=Code.INVALID_OTP):
 
     @property
     def attempts_remaining(self) -> int | None:
-        """0 when no further try is allowed: ask for another code."""
+        """Return the number of attempts left. At 0, request a new code."""
         return self._get_integer("attempts_remaining")
 
 
 class PermanentBlockError(BadRequestError, code=Code.PERMANENT_BLOCK):
-    """This card is blocked for good."""
+    """The card is permanently blocked."""
 
 
 class MaxChildCardsError(BadRequestError, code=Code.MAX_CHILD_CARDS):
-    """No further child card is allowed."""
+    """The maximum number of child cards is reached."""
 
 
 class MissingParentError(BadRequestError, code=Code.MISSING_PARENT):
@@ -94,11 +94,11 @@ class InsufficientFloatError(InsufficientFundsError, code=Code.INSUFFICIENT_FLOA
 
 
 class AccountLockedError(ForbiddenError, code=Code.ACCOUNT_LOCKED):
-    """PIN locked after too many wrong tries."""
+    """The PIN is locked after too many incorrect attempts."""
 
     @property
     def locked_until(self) -> str | None:
-        """When the PIN can be tried again."""
+        """Return the time at which the lock ends."""
         return self._get_text("locked_until")
 
 
@@ -111,51 +111,51 @@ class PinRequiredError(ForbiddenError, code=Code.PIN_REQUIRED):
 
 
 class SubscriberBlockedError(TransactionDeclinedError, code=Code.SUBSCRIBER_BLOCKED):
-    """Subscriber is not active."""
+    """The subscriber is not active."""
 
 
 class CardNotActiveError(TransactionDeclinedError, code=Code.CARD_NOT_ACTIVE):
-    """Card is not active."""
+    """The card is not active."""
 
 
 class AgentNotActiveError(TransactionDeclinedError, code=Code.AGENT_NOT_ACTIVE):
-    """Agent is not active."""
+    """The agent is not active."""
 
 
 class ProcessorSuspendedError(ForbiddenError, code=Code.PROCESSOR_SUSPENDED):
-    """Processor is suspended."""
+    """The processor is suspended."""
 
 
 class PartnerSuspendedError(ForbiddenError, code=Code.PARTNER_SUSPENDED):
-    """Partner is suspended."""
+    """The partner is suspended."""
 
 
 class TerminalBlockedError(ForbiddenError, code=Code.TERMINAL_BLOCKED):
-    """Terminal is blocked."""
+    """The terminal is blocked."""
 
 
 class ComplianceRejectedError(TransactionDeclinedError, code=Code.COMPLIANCE_REJECTED):
-    """Refused by a compliance rule."""
+    """Declined by a compliance rule."""
 
 
 class TransactionLimitExceededError(LimitExceededError, code=Code.TRANSACTION_LIMIT_EXCEEDED):
-    """Over the limit of one transaction."""
+    """The amount exceeds the per-transaction limit."""
 
 
 class CardLimitExceededError(LimitExceededError, code=Code.CARD_LIMIT_EXCEEDED):
-    """Over the card's daily limit."""
+    """The card's daily limit would be exceeded."""
 
 
 class DailyLimitExceededError(LimitExceededError, code=Code.DAILY_LIMIT_EXCEEDED):
-    """Over the daily limit."""
+    """The daily limit would be exceeded."""
 
 
 class MonthlyLimitExceededError(LimitExceededError, code=Code.MONTHLY_LIMIT_EXCEEDED):
-    """Over the monthly limit."""
+    """The monthly limit would be exceeded."""
 
 
 class MaxBalanceExceededError(LimitExceededError, code=Code.MAX_BALANCE_EXCEEDED):
-    """Over the receiver's maximum balance."""
+    """The receiver's maximum balance would be exceeded."""
 
 
 class SubscriberNotFoundError(NotFoundError, code=Code.SUBSCRIBER_NOT_FOUND):
@@ -203,31 +203,31 @@ class MethodNotAllowedError(BadRequestError, code=Code.METHOD_NOT_ALLOWED):
 
 
 class DuplicatePhoneError(ConflictError, code=Code.DUPLICATE_PHONE):
-    """This phone number is already registered."""
+    """The phone number is already registered."""
 
 
 class DuplicateIdNumberError(ConflictError, code=Code.DUPLICATE_ID_NUMBER):
-    """This identity document is already registered."""
+    """The identity document is already registered."""
 
 
 class DuplicateEmailError(ConflictError, code=Code.DUPLICATE_EMAIL):
-    """This e-mail address is already registered."""
+    """The email address is already registered."""
 
 
 class DuplicateRequestError(ConflictError, code=Code.DUPLICATE_REQUEST):
-    """This request id was used for another request."""
+    """The idempotency key was already used for a different request."""
 
 
 class DuplicateReferenceError(ConflictError, code=Code.DUPLICATE_REFERENCE):
-    """This reference was used for another payment."""
+    """The reference was already used for a different payment."""
 
 
 class CardAlreadyLinkedError(ConflictError, code=Code.CARD_ALREADY_LINKED):
-    """Card is already linked."""
+    """The card is already linked."""
 
 
 class CardNotLinkedError(ConflictError, code=Code.CARD_NOT_LINKED):
-    """Card is not linked."""
+    """The card is not linked."""
 
 
 class AlreadyBlockedError(ConflictError, code=Code.ALREADY_BLOCKED):
@@ -239,19 +239,19 @@ class NotBlockedError(ConflictError, code=Code.NOT_BLOCKED):
 
 
 class NotClosableError(ConflictError, code=Code.NOT_CLOSABLE):
-    """Cannot be closed."""
+    """The resource cannot be closed."""
 
 
 class AlreadyRefundedError(ConflictError, code=Code.ALREADY_REFUNDED):
-    """Already refunded."""
+    """The transaction is already refunded."""
 
 
 class NotRefundableError(ConflictError, code=Code.NOT_REFUNDABLE):
-    """Cannot be refunded."""
+    """The transaction cannot be refunded."""
 
 
 class AlreadyResolvedError(ConflictError, code=Code.ALREADY_RESOLVED):
-    """Already resolved."""
+    """The alert is already resolved."""
 
 
 class AlreadySuspendedError(ConflictError, code=Code.ALREADY_SUSPENDED):
@@ -263,7 +263,7 @@ class NotSuspendedError(ConflictError, code=Code.NOT_SUSPENDED):
 
 
 class PayloadTooLargeError(BadRequestError, code=Code.PAYLOAD_TOO_LARGE):
-    """Request body too large."""
+    """The request body is too large."""
 
 
 class ValidationFailedError(BadRequestError, code=Code.VALIDATION_FAILED):
@@ -271,19 +271,19 @@ class ValidationFailedError(BadRequestError, code=Code.VALIDATION_FAILED):
 
 
 class CurrencyNotSupportedError(BadRequestError, code=Code.CURRENCY_NOT_SUPPORTED):
-    """Currency not supported."""
+    """The currency is not supported."""
 
 
 class SelfTransferError(BadRequestError, code=Code.SELF_TRANSFER):
-    """Sender and receiver are the same."""
+    """The sender and the receiver are the same."""
 
 
 class RefundExceedsRemainingError(BadRequestError, code=Code.REFUND_EXCEEDS_REMAINING):
-    """More than what remains to be refunded."""
+    """The amount exceeds the refundable amount."""
 
     @property
     def refundable_amount(self) -> str | None:
-        """What remains."""
+        """Return the amount that can still be refunded."""
         return self._get_text("refundable_amount")
 
 

@@ -1,1 +1,1 @@
-"""The operations, grouped by what they are about."""
+"""API operations, grouped by resource."""

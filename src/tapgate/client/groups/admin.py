@@ -1,4 +1,4 @@
-"""Admins, their sessions and the keys they give out."""
+"""Operations on admins, their sessions and API keys."""
 
 from collections.abc import Sequence
 
@@ -27,12 +27,15 @@ _API_KEYS_PATH = f"{_ADMIN_PATH}/api-keys"
 class Admin(OperationGroup[M]):
     @operation
     def login(self, *, email: str, password: str) -> Operation[Tokens]:
-        """For who keeps the tokens: a gateway with `Login` does this by itself."""
+        """Log in and return the tokens. A client created with `Login` logs in automatically."""
         return build_login(email, password)
 
     @operation
     def refresh(self, *, refresh_token: str) -> Operation[Tokens]:
-        """A refresh token is good for one use; a second ends the session."""
+        """Exchange a refresh token for new tokens.
+
+        A refresh token is valid for one use. Using it again ends the session.
+        """
         return build_token_refresh(refresh_token)
 
     @operation
@@ -73,7 +76,7 @@ class Admin(OperationGroup[M]):
         allowed_ips: Sequence[str] | None = None,
         expires_at: DateTimeLike | None = None,
     ) -> Operation[ApiKeyWithSecret]:
-        """Create an API key; the key itself is in this response only."""
+        """Create an API key. Only this response contains the key itself."""
         body = omit_none(
             name=name,
             scopes=scopes,
@@ -100,7 +103,7 @@ class Admin(OperationGroup[M]):
         allowed_ips: Sequence[str] | None = None,
         expires_at: DateTimeLike | None = None,
     ) -> Operation[ApiKeyRecord]:
-        """Change the given fields; an empty string or list resets one to its default."""
+        """Update the given fields. An empty string or list resets a field to its default."""
         body = omit_none(
             name=name,
             scopes=scopes,
@@ -115,7 +118,7 @@ class Admin(OperationGroup[M]):
     def rotate_api_key(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[ApiKeyWithSecret]:
-        """Replace the key; the old one works until the grace period ends."""
+        """Replace the key. The old key remains valid until the grace period ends."""
         body = omit_none(grace_seconds=grace_seconds)
         return build_post(f"{_API_KEYS_PATH}/{{id}}/rotate", ApiKeyWithSecret, body, id=id)
 

@@ -1,4 +1,4 @@
-"""Agents: who turns cash into money and back."""
+"""Operations on agents: registration, float, cash-in, cash-out and commission."""
 
 from tapgate.client.encoding import Money, encode_amount, omit_none
 from tapgate.client.operation import (
@@ -98,7 +98,7 @@ class Agents(OperationGroup[M]):
 
     @operation
     def terminate(self, id: str, *, reason: str) -> Operation[AgentResponse]:
-        """For good."""
+        """Terminate an agent permanently."""
         return build_post(
             f"{_RESOURCE_PATH}/terminate", AgentResponse, omit_none(reason=reason), id=id
         )
@@ -118,7 +118,7 @@ class Agents(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[FundingReceipt]:
-        """Float for cash that the agent paid in."""
+        """Credit an agent's float for cash that the agent deposited."""
         body = omit_none(amount=encode_amount(amount), description=description, currency=currency)
         return build_idempotent_post(
             f"{_RESOURCE_PATH}/fund", FundingReceipt, request_id, body, id=id
@@ -136,7 +136,10 @@ class Agents(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[CashInReceipt]:
-        """The agent takes cash: `subscriber_id` or `card_serial` gets money."""
+        """Cash in: the agent takes cash and the subscriber's wallet is credited.
+
+        Identify the subscriber by `subscriber_id` or `card_serial`.
+        """
         body = omit_none(
             agent_id=agent_id,
             amount=encode_amount(amount),
@@ -160,7 +163,10 @@ class Agents(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[CashOutReceipt]:
-        """The agent hands out cash: `subscriber_id` or `card_serial` pays."""
+        """Cash out: the agent hands out cash and the subscriber's wallet is debited.
+
+        Identify the subscriber by `subscriber_id` or `card_serial`.
+        """
         body = omit_none(
             agent_id=agent_id,
             amount=encode_amount(amount),
@@ -186,7 +192,7 @@ class Agents(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[FloatTransferReceipt]:
-        """Float from an agent to one of its sub-agents."""
+        """Transfer float from an agent to one of its sub-agents."""
         body = omit_none(
             from_agent_id=from_agent_id,
             to_agent_id=to_agent_id,
@@ -203,7 +209,7 @@ class Agents(OperationGroup[M]):
     def pay_out_commission(
         self, id: str, *, currency: str | None = None, request_id: str | None = None
     ) -> Operation[PayoutReceipt]:
-        """All that was earned, into the float."""
+        """Pay out all earned commission to the agent's float."""
         body = omit_none(currency=currency)
         return build_idempotent_post(
             f"{_RESOURCE_PATH}/payout-commission", PayoutReceipt, request_id, body, id=id

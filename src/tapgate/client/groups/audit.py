@@ -1,4 +1,4 @@
-"""The audit log."""
+"""Operations on the audit log."""
 
 from tapgate.client.encoding import DateTimeLike, encode_optional_datetime, omit_none
 from tapgate.client.operation import (
@@ -41,5 +41,5 @@ class AuditLog(OperationGroup[M]):
 
     @operation
     def verify(self, *, full: bool | None = None) -> Operation[AuditVerification]:
-        """Verify the log since the last verification, or with `full` from the start."""
+        """Verify the entries added since the last verification, or all entries with `full`."""
         return build_get("/api/v1/audit/verify", AuditVerification, query=omit_none(full=full))

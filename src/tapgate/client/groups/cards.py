@@ -1,4 +1,4 @@
-"""Cards."""
+"""Operations on cards."""
 
 from tapgate.client.encoding import Money, encode_amount, omit_none
 from tapgate.client.operation import (
@@ -21,7 +21,7 @@ _RESOURCE_PATH = f"{_COLLECTION_PATH}/{{serial}}"
 class Cards(OperationGroup[M]):
     @operation
     def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> Operation[CardResponse]:
-        """The subscriber's PIN is the card's from then on."""
+        """Link a card to a subscriber. The card uses the subscriber's PIN."""
         body = omit_none(subscriber_id=subscriber_id, card_serial=card_serial, pin=pin)
         return build_post(f"{_COLLECTION_PATH}/link", CardResponse, body)
 
@@ -37,7 +37,10 @@ class Cards(OperationGroup[M]):
         child_name: str,
         child_relationship: str | None = None,
     ) -> Operation[CardResponse]:
-        """A card that spends from its parent's wallet, up to a daily limit, with its own PIN."""
+        """Link a child card.
+
+        A child card has its own PIN and spends from the parent's wallet, up to a daily limit.
+        """
         body = omit_none(
             parent_subscriber_id=parent_subscriber_id,
             card_serial=card_serial,
@@ -59,7 +62,7 @@ class Cards(OperationGroup[M]):
         search: str | None = None,
         limit: int | None = None,
     ) -> ListOperation[Card]:
-        """Newest first; `limit` is how many on a page."""
+        """List cards, newest first. `limit` is the page size."""
         query = omit_none(
             subscriber_id=subscriber_id, status=status, type=type, search=search, limit=limit
         )
@@ -71,8 +74,11 @@ class Cards(OperationGroup[M]):
 
     @operation
     def block(self, serial: str, *, reason: str) -> Operation[BlockCardResponse]:
-        """`lost`, `stolen` and `damaged` are for good; `fraud`, `customer_request` and `compliance`
-        are not."""
+        """Block a card.
+
+        The reasons `lost`, `stolen` and `damaged` block it permanently. The reasons `fraud`,
+        `customer_request` and `compliance` can be reversed with `unblock`.
+        """
         return build_post(
             f"{_RESOURCE_PATH}/block", BlockCardResponse, omit_none(reason=reason), serial=serial
         )
@@ -85,7 +91,7 @@ class Cards(OperationGroup[M]):
 
     @operation
     def upload(self, file: bytes) -> Operation[UploadCardsResponse]:
-        """New cards as a CSV file; those that are there already are skipped."""
+        """Create cards from a CSV file. Existing cards are skipped."""
         return build_operation(
             "sets",
             "POST",

@@ -1,4 +1,4 @@
-"""Compliance: what is noticed, by which rules, and whether a payment would pass them."""
+"""Operations on compliance alerts, rules and checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ class Compliance(OperationGroup[M]):
         transaction_type: str,
         currency: str | None = None,
     ) -> Operation[ComplianceCheckResult]:
-        """Whether a payment would pass; nothing is moved or counted."""
+        """Check whether a payment would pass compliance, without executing or counting it."""
         body = omit_none(
             subscriber_id=subscriber_id,
             amount=encode_amount(amount),
@@ -59,7 +59,11 @@ class Compliance(OperationGroup[M]):
         severity: str | None = None,
         rule_id: str | None = None,
     ) -> Operation[CreateAlertResponse]:
-        """An open one of the same kind about the same subscriber is counted up instead."""
+        """Create an alert.
+
+        If an alert of the same kind about the same subscriber is open, its `occurrences` are
+        incremented instead.
+        """
         body = omit_none(
             alert_type=alert_type,
             details=details,
@@ -108,7 +112,7 @@ class Compliance(OperationGroup[M]):
         resolution_notes: str,
         transaction_decision: str | None = None,
     ) -> Operation[AlertResponse]:
-        """With a decision about the payment that is held, where there is one."""
+        """Resolve an alert. `transaction_decision` releases or rejects its held payment, if any."""
         body = omit_none(
             status=status,
             resolution_notes=resolution_notes,
@@ -139,7 +143,7 @@ class Compliance(OperationGroup[M]):
         severity: str | None = None,
         status: str | None = None,
     ) -> Operation[ComplianceRule]:
-        """Create a rule about the `payer`, the `payee` or the `agent` of transactions."""
+        """Create a rule for the `payer`, the `payee` or the `agent` of transactions."""
         body = omit_none(
             name=name,
             type=type,
@@ -156,7 +160,7 @@ class Compliance(OperationGroup[M]):
 
     @operation
     def delete_rule(self, id: str) -> Operation[None]:
-        """Delete a rule; its alerts stay."""
+        """Delete a rule. Its alerts are kept."""
         return build_delete(f"{_RULES_PATH}/{{id}}", id=id)
 
     @operation
@@ -174,8 +178,10 @@ class Compliance(OperationGroup[M]):
         severity: str | None = None,
         status: str | None = None,
     ) -> Operation[ComplianceRule]:
-        """What is left out stays as it is. A threshold is an amount, or for some rules a number of
-        times."""
+        """Update the given fields.
+
+        The threshold is an amount or, for some rule types, a number of occurrences.
+        """
         body = omit_none(
             name=name,
             subject=subject,

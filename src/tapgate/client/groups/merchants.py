@@ -1,4 +1,4 @@
-"""What a merchant asks with a signing key: at a terminal, or in an app."""
+"""Merchant operations, authenticated by signing key: at a terminal or in an app."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _IN_APP_PATH = "/api/v1/payment"
 
 
 class Pos(OperationGroup[M]):
-    """At a terminal."""
+    """Payments at a terminal."""
 
     @operation
     def pay(
@@ -42,7 +42,7 @@ class Pos(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[PaymentReceipt]:
-        """A small amount needs no PIN."""
+        """Charge a card. Small amounts require no PIN."""
         body = omit_none(
             card_serial=card_serial,
             amount=encode_amount(amount),
@@ -58,7 +58,7 @@ class Pos(OperationGroup[M]):
 
     @operation
     def verify_card(self, *, card_serial: str, pin: str) -> Operation[VerifyCardResponse]:
-        """A wrong PIN is counted."""
+        """Verify a card and its PIN. An incorrect PIN counts toward the PIN lock."""
         return build_post(
             f"{_POS_PATH}/verify-card",
             VerifyCardResponse,
@@ -67,7 +67,7 @@ class Pos(OperationGroup[M]):
 
     @operation
     def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
-        """By its serial or its NFC UID."""
+        """Look up a card by its serial number or NFC UID."""
         return build_safe_post(
             f"{_POS_PATH}/lookup-card",
             LookupCardResponse,
@@ -84,13 +84,13 @@ class Pos(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[RefundReceipt]:
-        """All that remains, or a part of it."""
+        """Refund a payment, by default the full remaining amount."""
         body = _build_refund_body(original_transaction_id, reason, amount, currency)
         return build_idempotent_post(f"{_POS_PATH}/refund", RefundReceipt, request_id, body)
 
 
 class InApp(OperationGroup[M]):
-    """In an app or a shop online, without a PIN."""
+    """Payments in an app or online shop, without a PIN."""
 
     @operation
     def pay(
@@ -124,7 +124,7 @@ class InApp(OperationGroup[M]):
 
     @operation
     def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
-        """By its serial or its NFC UID."""
+        """Look up a card by its serial number or NFC UID."""
         return build_safe_post(
             f"{_IN_APP_PATH}/lookup-card",
             LookupCardResponse,
@@ -141,7 +141,7 @@ class InApp(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[RefundReceipt]:
-        """All that remains, or a part of it."""
+        """Refund a payment, by default the full remaining amount."""
         body = _build_refund_body(original_transaction_id, reason, amount, currency)
         return build_idempotent_post(f"{_IN_APP_PATH}/refund", RefundReceipt, request_id, body)
 

@@ -1,4 +1,4 @@
-"""What became of messages, reported by the messenger."""
+"""Delivery status reports for messages, sent by the messenger."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tapgate.client.records.messages import ReportStatusesResponse, StatusReport
 class Messages(OperationGroup[M]):
     @operation
     def report_statuses(self, data: Sequence[StatusReport]) -> Operation[ReportStatusesResponse]:
-        """Safe to repeat: a status only moves forward."""
+        """Report delivery statuses. Safe to retry: a status only moves forward."""
         return build_operation(
             "sets", "POST", "/api/v1/messages/statuses", ReportStatusesResponse, body={"data": data}
         )

@@ -1,4 +1,4 @@
-"""Funding partners: who brings money in from outside."""
+"""Operations on funding partners, which bring money into the platform."""
 
 import msgspec
 
@@ -43,7 +43,7 @@ class Partners(OperationGroup[M]):
     def create(
         self, *, name: str, overdraft_limit: Money | None = None
     ) -> Operation[CreatePartnerResponse]:
-        """The answer has the signing key and the webhook secret, both shown this once."""
+        """Create a partner. Only this response contains the signing key and the webhook secret."""
         body = omit_none(name=name, overdraft_limit=encode_optional_amount(overdraft_limit))
         return build_post(_COLLECTION_PATH, CreatePartnerResponse, body)
 
@@ -68,7 +68,7 @@ class Partners(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[PartnerDepositReceipt]:
-        """What the partner deposited."""
+        """Credit a partner's account with a deposit."""
         body = omit_none(amount=encode_amount(amount), currency=currency)
         return build_idempotent_post(
             f"{_RESOURCE_PATH}/fund", PartnerDepositReceipt, request_id, body, id=id
@@ -90,7 +90,7 @@ class Partners(OperationGroup[M]):
     def rotate_webhook_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[PartnerWebhookSecret]:
-        """Replace the webhook secret; the old one verifies until the grace period ends."""
+        """Replace the webhook secret. The old one remains valid until the grace period ends."""
         body = omit_none(grace_seconds=grace_seconds)
         return build_post(
             f"{_RESOURCE_PATH}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id
@@ -108,7 +108,10 @@ class Partners(OperationGroup[M]):
         phone_number: str | None = None,
         currency: str | None = None,
     ) -> Operation[TopUpReceipt]:
-        """As the partner: tell of a top-up. The same `reference` again pays nothing more."""
+        """Send a top-up webhook as the partner.
+
+        A webhook with the same `reference` is a replay and pays nothing more.
+        """
         body = omit_none(
             reference=reference,
             amount=encode_amount(amount),
@@ -133,7 +136,7 @@ class Partners(OperationGroup[M]):
 class PartnerKeys(OperationGroup[M]):
     @operation
     def create(self, id: str) -> Operation[SigningKeyWithSecret]:
-        """Create a further signing key; its secret is in this response only."""
+        """Create an additional signing key. Only this response contains its secret."""
         return build_post(_KEYS_PATH, SigningKeyWithSecret, id=id)
 
     @list_operation

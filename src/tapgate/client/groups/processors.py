@@ -1,4 +1,4 @@
-"""Processors, their terminals and their signing keys."""
+"""Operations on processors, their terminals and signing keys."""
 
 from tapgate.client.encoding import DateTimeLike, Money, encode_amount, omit_none
 from tapgate.client.groups.transactions import build_filters
@@ -45,7 +45,7 @@ class Processors(OperationGroup[M]):
     def create(
         self, *, name: str, phone_number: str, email: str
     ) -> Operation[CreateProcessorResponse]:
-        """The answer has the first signing key, whose secret is shown this once."""
+        """Create a processor with its first signing key. Only this response contains its secret."""
         body = omit_none(name=name, phone_number=phone_number, email=email)
         return build_post(_COLLECTION_PATH, CreateProcessorResponse, body)
 
@@ -84,7 +84,7 @@ class Processors(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[ProcessorTransferReceipt]:
-        """What a merchant took, to a subscriber."""
+        """Transfer money from a processor's settlement account to a subscriber."""
         body = omit_none(
             subscriber_id=subscriber_id,
             amount=encode_amount(amount),
@@ -116,7 +116,7 @@ class Processors(OperationGroup[M]):
 class Terminals(OperationGroup[M]):
     @operation
     def create(self, id: str, *, name: str) -> Operation[CreateTerminalResponse]:
-        """To a processor. The answer has the terminal's signing key, shown this once."""
+        """Create a terminal of a processor. Only this response contains its signing key."""
         return build_post(_TERMINALS_PATH, CreateTerminalResponse, omit_none(name=name), id=id)
 
     @list_operation
@@ -145,7 +145,10 @@ class Terminals(OperationGroup[M]):
 class SigningKeys(OperationGroup[M]):
     @operation
     def create(self, id: str, *, terminal_id: str | None = None) -> Operation[SigningKeyWithSecret]:
-        """Of a processor, or of one of its terminals. The secret is shown this once."""
+        """Create a signing key for a processor or one of its terminals.
+
+        Only this response contains the secret.
+        """
         return build_post(
             _KEYS_PATH, SigningKeyWithSecret, omit_none(terminal_id=terminal_id), id=id
         )

@@ -1,4 +1,4 @@
-"""The limits of KYC levels, fees and commissions."""
+"""Operations on account limits per KYC level, fees and commissions."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ class AccountRules(OperationGroup[M]):
         requirements: Sequence[str] | None = None,
         currency: str | None = None,
     ) -> Operation[AccountRule]:
-        """What is left out stays as it is."""
+        """Update the given fields of a KYC level's limits."""
         body = omit_none(
             max_balance=encode_optional_amount(max_balance),
             max_transaction=encode_optional_amount(max_transaction),
@@ -55,12 +55,12 @@ class FeeRulesGroup(OperationGroup[M]):
 
     @operation
     def replace(self, data: Sequence[FeeRule]) -> Operation[FeeRules]:
-        """All of them at once."""
+        """Replace all fee rules in one request."""
         return build_put(_FEE_RULES_PATH, FeeRules, omit_none(data=data))
 
     @operation
     def replace_type(self, type: str, data: Sequence[FeeRule]) -> Operation[FeeRules]:
-        """Those of one type; the others stay as they are."""
+        """Replace the fee rules of one transaction type."""
         return build_put(f"{_FEE_RULES_PATH}/{{type}}", FeeRules, omit_none(data=data), type=type)
 
 
@@ -71,5 +71,5 @@ class CommissionRulesGroup(OperationGroup[M]):
 
     @operation
     def replace(self, data: Sequence[CommissionRule]) -> Operation[CommissionRules]:
-        """Replace all rules; a tier without one earns nothing."""
+        """Replace all commission rules. A tier without a rule earns no commission."""
         return build_put(_COMMISSION_RULES_PATH, CommissionRules, omit_none(data=data))

@@ -1,4 +1,4 @@
-"""Subscribers, their PINs and their KYC documents."""
+"""Operations on subscribers, their PINs and KYC documents."""
 
 from tapgate.client.encoding import DateLike, encode_image, encode_optional_date, omit_none
 from tapgate.client.operation import (
@@ -48,7 +48,7 @@ class Subscribers(OperationGroup[M]):
         id_number: str | None = None,
         category: str | None = None,
     ) -> Operation[RegisterSubscriberResponse]:
-        """A new subscriber, active and with an empty wallet."""
+        """Register a subscriber. The subscriber is active and has an empty wallet."""
         body = omit_none(
             phone_number=phone_number,
             first_name=first_name,
@@ -73,7 +73,7 @@ class Subscribers(OperationGroup[M]):
         search: str | None = None,
         limit: int | None = None,
     ) -> ListOperation[Subscriber]:
-        """Newest first; `limit` is how many on a page."""
+        """List subscribers, newest first. `limit` is the page size."""
         query = omit_none(
             phone_number=phone_number,
             status=status,
@@ -89,7 +89,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def get_limits(self, id: str) -> Operation[SubscriberLimits]:
-        """What the subscriber may send and hold, and how much of it is used."""
+        """Return the subscriber's transaction and balance limits, and how much of them is used."""
         return build_get(f"{_RESOURCE_PATH}/limits", SubscriberLimits, id=id)
 
     @operation
@@ -110,7 +110,7 @@ class Subscribers(OperationGroup[M]):
         kyc_status: str | None = None,
         restricted: bool | None = None,
     ) -> Operation[DisclosedSubscriber]:
-        """Absent fields keep their value."""
+        """Update the given fields of a subscriber."""
         body = omit_none(
             phone_number=phone_number,
             first_name=first_name,
@@ -129,7 +129,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def block(self, id: str, *, reason: str) -> Operation[BlockSubscriberResponse]:
-        """Every payment from and to the wallet is refused at once."""
+        """Block a subscriber. All payments from and to the wallet are declined immediately."""
         return build_post(
             f"{_RESOURCE_PATH}/block", BlockSubscriberResponse, omit_none(reason=reason), id=id
         )
@@ -142,14 +142,14 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def close(self, id: str, *, reason: str) -> Operation[SubscriberResponse]:
-        """For good; the wallet must be empty."""
+        """Close a subscriber permanently. The wallet must be empty."""
         return build_post(
             f"{_RESOURCE_PATH}/close", SubscriberResponse, omit_none(reason=reason), id=id
         )
 
     @operation
     def verify_pin(self, id: str, *, pin: str) -> Operation[VerifyPinResponse]:
-        """The third wrong one in a row locks it."""
+        """Verify the PIN. The third consecutive incorrect PIN locks it."""
         return build_post(
             f"{_RESOURCE_PATH}/verify-pin", VerifyPinResponse, omit_none(pin=pin), id=id
         )
@@ -161,7 +161,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def request_pin_reset(self, id: str) -> Operation[Confirmation]:
-        """Sends a one-time code to the subscriber's phone."""
+        """Send a one-time code for a PIN reset to the subscriber's phone."""
         return build_post(f"{_RESOURCE_PATH}/reset-pin", Confirmation, id=id)
 
     @operation
@@ -171,7 +171,7 @@ class Subscribers(OperationGroup[M]):
 
     @operation
     def request_restricted_access(self, id: str) -> Operation[Confirmation]:
-        """Sends a one-time code to the subscriber's phone, for this admin."""
+        """Send a one-time code to the subscriber's phone, to grant this admin access."""
         return build_post(f"{_RESOURCE_PATH}/restricted-access", Confirmation, id=id)
 
     @operation
@@ -187,7 +187,7 @@ class Subscribers(OperationGroup[M]):
     def add_kyc_document(
         self, id: str, *, document_type: str, image: bytes
     ) -> Operation[AddKycDocumentResponse]:
-        """The image is the content of a JPEG or PNG file."""
+        """Add a KYC document. `image` is the content of a JPEG or PNG file."""
         body = omit_none(document_type=document_type, image=encode_image(image))
         return build_post(_DOCUMENTS_PATH, AddKycDocumentResponse, body, id=id)
 
@@ -195,19 +195,19 @@ class Subscribers(OperationGroup[M]):
     def list_kyc_documents(
         self, id: str, *, limit: int | None = None
     ) -> ListOperation[KycDocument]:
-        """Without their pictures."""
+        """List KYC documents, without their images."""
         return build_list(_DOCUMENTS_PATH, KycDocument, omit_none(limit=limit), id=id)
 
     @list_operation
     def list_messages(
         self, id: str, *, template: str | None = None, limit: int | None = None
     ) -> ListOperation[Message]:
-        """What was sent to the subscriber's phone and whether it arrived, newest first."""
+        """List messages sent to the subscriber's phone and their delivery status, newest first."""
         return build_list(
             f"{_RESOURCE_PATH}/messages", Message, omit_none(template=template, limit=limit), id=id
         )
 
     @operation
     def get_kyc_document(self, id: str, document_id: str) -> Operation[File]:
-        """Its picture."""
+        """Return the image of a KYC document."""
         return build_get(f"{_DOCUMENTS_PATH}/{{document_id}}", File, id=id, document_id=document_id)

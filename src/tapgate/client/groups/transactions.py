@@ -1,4 +1,4 @@
-"""Transactions, looked at."""
+"""Read operations on transactions."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class Transactions(OperationGroup[M]):
         to: DateTimeLike | None = None,
         limit: int | None = None,
     ) -> ListOperation[Transaction]:
-        """Newest first; `limit` is how many on a page."""
+        """List transactions, newest first. `limit` is the page size."""
         query = build_filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
         return build_list(_COLLECTION_PATH, Transaction, query)
 
@@ -51,9 +51,10 @@ class Transactions(OperationGroup[M]):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Operation[File]:
-        """As CSV, newest first; `limit` is how many in a file, at most 50,000.
+        """Export transactions as CSV, newest first.
 
-        When there are more, the file has the `next_cursor` to go on with.
+        `limit` is the number of transactions per file, at most 50,000. If more exist, the file has
+        a `next_cursor` to continue with.
         """
         query = build_filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
         return build_get(f"{_COLLECTION_PATH}/export", File, query=query | omit_none(cursor=cursor))
@@ -64,12 +65,12 @@ class Transactions(OperationGroup[M]):
 
     @operation
     def get_entries(self, id: str) -> Operation[TransactionEntries]:
-        """What it moved between which accounts of the books; for admins."""
+        """Return the ledger entries of a transaction. Admins only."""
         return build_get(f"{_RESOURCE_PATH}/entries", TransactionEntries, id=id)
 
     @operation
     def get_chain(self, id: str) -> Operation[TransactionChain]:
-        """What it gives back, its refunds, and how often it was asked for again; for admins."""
+        """Return a transaction's refunded original, its refunds and its replays. Admins only."""
         return build_get(f"{_RESOURCE_PATH}/chain", TransactionChain, id=id)
 
 
@@ -83,7 +84,7 @@ def build_filters(
     to: DateTimeLike | None,
     limit: int | None,
 ) -> dict[str, Any]:
-    """Which transactions a list is to show."""
+    """Build the query parameters that filter a list of transactions."""
     return omit_none(
         user_id=user_id,
         card_serial=card_serial,

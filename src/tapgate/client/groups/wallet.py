@@ -1,4 +1,4 @@
-"""Wallets: money between people, what it costs, what they have, what they did."""
+"""Operations on wallets: transfers, top-ups, quotes, statements and balances."""
 
 from tapgate.client.encoding import DateLike, Money, encode_amount, encode_date, omit_none
 from tapgate.client.operation import (
@@ -38,7 +38,7 @@ class Wallet(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[P2pReceipt]:
-        """From a subscriber to whoever has a card."""
+        """Transfer money from a subscriber to the holder of a card."""
         body = omit_none(
             sender_id=sender_id,
             recipient_card_serial=recipient_card_serial,
@@ -61,7 +61,7 @@ class Wallet(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[TransferReceipt]:
-        """From one account to another."""
+        """Transfer money from one account to another."""
         body = omit_none(
             from_account_id=from_account_id,
             to_account_id=to_account_id,
@@ -84,7 +84,11 @@ class Wallet(OperationGroup[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[TopUpReceipt]:
-        """`subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs."""
+        """Top up a wallet from a funding partner.
+
+        Identify the wallet by `subscriber_id` or `card_serial`. `partner_id` is required unless the
+        partner signs the request.
+        """
         body = omit_none(
             partner_reference=partner_reference,
             amount=encode_amount(amount),
@@ -106,7 +110,7 @@ class Wallet(OperationGroup[M]):
         sender_id: str | None = None,
         currency: str | None = None,
     ) -> Operation[Quote]:
-        """What a payment would cost; with a sender also whether it would go through."""
+        """Return the cost of a payment and, given a sender, whether it would be accepted."""
         body = omit_none(
             type=type, amount=encode_amount(amount), sender_id=sender_id, currency=currency
         )
@@ -122,7 +126,10 @@ class Wallet(OperationGroup[M]):
         format: str | None = None,
         pin: str | None = None,
     ) -> Operation[Statement]:
-        """`format` is `json`, `csv` or `pdf`; the last two are fetched by their link."""
+        """Create an account statement.
+
+        `format` is `json`, `csv` or `pdf`. Download the latter two with the link in the response.
+        """
         body = omit_none(
             subscriber_id=subscriber_id,
             from_date=encode_date(from_date),
@@ -130,7 +137,7 @@ class Wallet(OperationGroup[M]):
             format=format,
             pin=pin,
         )
-        # A PIN that is wrong is counted each time.
+        # Every incorrect PIN counts toward the PIN lock, so a request with a PIN is not repeatable.
         effect: Effect = "reads" if pin is None else "acts"
         return build_operation(
             effect, "POST", f"{_WALLET_PATH}/account-statement", Statement, body=body
@@ -138,7 +145,7 @@ class Wallet(OperationGroup[M]):
 
     @operation
     def download_statement(self, token: str) -> Operation[File]:
-        """The file behind a statement's link, whose last part is the token."""
+        """Download a statement. The token is the last path segment of its link."""
         return build_operation(
             "reads",
             "GET",
@@ -152,5 +159,5 @@ class Wallet(OperationGroup[M]):
 class Balances(OperationGroup[M]):
     @operation
     def get(self, user_id: str) -> Operation[Balance]:
-        """Of a subscriber, an agent (the float), a processor or a partner."""
+        """Return the balance of a subscriber, an agent (the float), a processor or a partner."""
         return build_get("/api/v1/balance/{user_id}", Balance, user_id=user_id)

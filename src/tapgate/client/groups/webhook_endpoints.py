@@ -1,4 +1,4 @@
-"""Webhook endpoints."""
+"""Operations on webhook endpoints and their deliveries."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ _DELIVERIES_PATH = f"{_RESOURCE_PATH}/deliveries"
 class WebhookEndpoints(OperationGroup[M]):
     @operation
     def create(self, *, url: str, events: Sequence[str]) -> Operation[WebhookEndpointWithSecret]:
-        """Only this response contains the secret."""
+        """Create a webhook endpoint. Only this response contains the secret."""
         return build_post(
             _COLLECTION_PATH, WebhookEndpointWithSecret, omit_none(url=url, events=events)
         )
@@ -51,7 +51,7 @@ class WebhookEndpoints(OperationGroup[M]):
         events: Sequence[str] | None = None,
         status: str | None = None,
     ) -> Operation[WebhookEndpoint]:
-        """Change the given fields; `status` is `active` or `paused`."""
+        """Update the given fields. `status` is `active` or `paused`."""
         return build_put(
             _RESOURCE_PATH, WebhookEndpoint, omit_none(url=url, events=events, status=status), id=id
         )
@@ -60,13 +60,16 @@ class WebhookEndpoints(OperationGroup[M]):
     def rotate_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[WebhookEndpointWithSecret]:
-        """Only this response contains the new secret. The old one signs too during the grace."""
+        """Rotate the secret. Only this response contains the new one.
+
+        Until the grace period ends, deliveries are signed with both secrets.
+        """
         body = omit_none(grace_seconds=grace_seconds)
         return build_post(f"{_RESOURCE_PATH}/rotate-secret", WebhookEndpointWithSecret, body, id=id)
 
     @operation
     def test(self, id: str) -> Operation[Delivery]:
-        """Send `webhook.test` to the endpoint, whatever it subscribes to."""
+        """Send a `webhook.test` event to the endpoint, regardless of its subscriptions."""
         return build_post(f"{_RESOURCE_PATH}/test", Delivery, id=id)
 
     @operation
@@ -79,6 +82,6 @@ class WebhookEndpoints(OperationGroup[M]):
 
     @operation
     def redeliver(self, id: str, delivery_id: str) -> Operation[Delivery]:
-        """Send the event again under the same id."""
+        """Redeliver an event under the same id."""
         template = f"{_DELIVERIES_PATH}/{{delivery_id}}/redeliver"
         return build_post(template, Delivery, id=id, delivery_id=delivery_id)

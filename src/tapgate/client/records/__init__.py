@@ -1,4 +1,4 @@
-"""What the gateway answers."""
+"""Response records of the gateway API."""
 
 from tapgate.client.records.admin import (
     Admin,

@@ -1,4 +1,4 @@
-"""Admins, their sessions and API keys."""
+"""Records of admins, their sessions and API keys."""
 
 from tapgate.client.records.base import Record, SecretRecord
 
@@ -10,7 +10,7 @@ class Tokens(SecretRecord, frozen=True, kw_only=True):
 
 
 class CurrentUser(Record, frozen=True, kw_only=True):
-    """The admin who asks."""
+    """The authenticated admin."""
 
     id: str
     email: str
@@ -31,7 +31,7 @@ class Admin(Record, frozen=True, kw_only=True):
 
 
 class ApiKeyRecord(Record, frozen=True, kw_only=True):
-    """A key without the key itself."""
+    """An API key, without the key itself."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class ApiKeyRecord(Record, frozen=True, kw_only=True):
 
 
 class ApiKeyWithSecret(SecretRecord, frozen=True, kw_only=True):
-    """A new or rotated key, with the key itself."""
+    """A new or rotated API key, including the key itself."""
 
     id: str
     name: str

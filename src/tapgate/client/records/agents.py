@@ -1,4 +1,4 @@
-"""Agents and their float."""
+"""Records of agents and their float."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record
 
@@ -28,7 +28,7 @@ class RegisterAgentResponse(Confirmation, frozen=True, kw_only=True):
 
 
 class AgentResponse(Confirmation, frozen=True, kw_only=True):
-    """Suspended, activated or terminated."""
+    """Response to suspending, activating or terminating an agent."""
 
     agent: Agent
 

@@ -1,4 +1,4 @@
-"""The audit log."""
+"""Records of the audit log."""
 
 from typing import Any
 

@@ -1,27 +1,28 @@
-"""What the records of the gateway have in common.
+"""Base classes of all records.
 
-Fields that a newer gateway adds are ignored. Times are RFC 3339 in UTC.
+Unknown fields from a newer gateway are ignored. Times are RFC 3339 in UTC.
 """
 
 import msgspec
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Money is a plain decimal string in major units: `1234.50`."""
+    """Base class of records. Amounts are decimal strings in major units: `1234.50`."""
 
 
 class Confirmation(Record, frozen=True, kw_only=True):
-    """It was done."""
+    """Response to an operation that succeeded."""
 
     success: bool
     message: str
 
 
 class Receipt(Confirmation, frozen=True, kw_only=True):
-    """Money moved, or is held until a review is over: `completed`, `under_review`.
+    """Response to an operation that moves money.
 
-    Money on a receipt is written for people: `1,234.50 SLE`. `replayed`: it had moved before, under
-    the same `request_id`.
+    `status` is `completed`, or `under_review` while the money is held. Amounts are formatted for
+    display: `1,234.50 SLE`. `replayed` is true if an earlier request with the same `request_id`
+    moved the money.
     """
 
     transaction_id: str
@@ -31,15 +32,18 @@ class Receipt(Confirmation, frozen=True, kw_only=True):
 
 
 class SecretRecord(Record, frozen=True, kw_only=True):
-    """Holds a secret that is shown this once, and not by printing it."""
+    """Record with a secret that is returned only once. Its `repr` hides all fields."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(...)"
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """`next_cursor`: there is more, in a file that begins there. `masked`: personal data of
-    restricted subscribers is left out."""
+    """Downloaded file.
+
+    `next_cursor` is set if a further file follows. `masked` is true if personal data of restricted
+    subscribers is omitted.
+    """
 
     content: bytes
     media_type: str

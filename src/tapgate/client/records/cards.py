@@ -1,4 +1,4 @@
-"""Cards."""
+"""Records of cards."""
 
 from tapgate.client.records.base import Confirmation, Record
 
@@ -22,9 +22,11 @@ class Card(Record, frozen=True, kw_only=True):
 
 
 class DisclosedCard(Record, frozen=True, kw_only=True):
-    """A card as far as the caller may know it: of a restricted subscriber's card (`restricted` is
-    true), all fields but `serial`, `status`, `status_reason` and `subscriber_id` are None until a
-    code is verified."""
+    """A card, with the fields that the caller may see.
+
+    For a card of a restricted subscriber (`restricted` is true), all fields except `serial`,
+    `status`, `status_reason` and `subscriber_id` are None until a one-time code is verified.
+    """
 
     serial: str
     mac_address: str | None = None
@@ -45,7 +47,7 @@ class DisclosedCard(Record, frozen=True, kw_only=True):
 
 
 class CardResponse(Confirmation, frozen=True, kw_only=True):
-    """Linked or unblocked."""
+    """Response to linking or unblocking a card."""
 
     card: Card
 
@@ -55,7 +57,7 @@ class BlockCardResponse(Confirmation, frozen=True, kw_only=True):
 
 
 class RowError(Record, frozen=True, kw_only=True):
-    """Why a row of the file was left out; the header is row 1."""
+    """Reason why a row of the file was skipped. The header is row 1."""
 
     row: int
     serial: str

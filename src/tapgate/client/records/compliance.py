@@ -1,4 +1,4 @@
-"""Alerts, rules and verdicts."""
+"""Records of compliance alerts, rules and check results."""
 
 from typing import Any
 
@@ -18,7 +18,11 @@ class ComplianceCheckResult(Record, frozen=True, kw_only=True):
 
 
 class Alert(Record, frozen=True, kw_only=True):
-    """`masked`: it concerns a restricted subscriber, and `details` has only what a rule wrote."""
+    """A compliance alert.
+
+    If it concerns a restricted subscriber, `masked` is true and `details` contains only what a rule
+    wrote.
+    """
 
     id: str
     subscriber_id: str | None

@@ -1,10 +1,13 @@
-"""Records about messages to people."""
+"""Records of messages sent to phones."""
 
 from tapgate.client.records.base import Record
 
 
 class StatusReport(Record, frozen=True, kw_only=True):
-    """`status` is `sent`, `delivered`, `read` or `failed`, the last with the provider's error."""
+    """Delivery status of a message: `sent`, `delivered`, `read` or `failed`.
+
+    `error_code` is the provider's error of a failed message.
+    """
 
     message_id: str
     status: str

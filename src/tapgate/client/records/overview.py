@@ -1,4 +1,4 @@
-"""The platform as a whole."""
+"""Records of the platform as a whole."""
 
 import msgspec
 
@@ -6,7 +6,10 @@ from tapgate.client.records.base import Record
 
 
 class Rollup(Record, frozen=True, kw_only=True):
-    """`amount` and `fees` are those of what was completed; a refunded payment was completed."""
+    """Transaction counts and volumes.
+
+    `amount` and `fees` cover completed transactions, including payments refunded later.
+    """
 
     count: int
     completed: int
@@ -17,7 +20,7 @@ class Rollup(Record, frozen=True, kw_only=True):
 
 
 class Totals(Rollup, frozen=True, kw_only=True):
-    #: Of what was decided: without what is under review. Null when there is nothing.
+    #: Share of decided transactions, excluding those under review. None if there are none.
     success_rate: float | None
 
 
@@ -58,14 +61,14 @@ class AgentCounts(Record, frozen=True, kw_only=True):
 
 
 class PlatformBalances(Record, frozen=True, kw_only=True):
-    """Whose money there is, all of it at one moment."""
+    """Total balances by kind of account, all read at the same time."""
 
     wallets: str
     agent_floats: str
     agent_commissions: str
     settlements: str
     clearing: str
-    under_review: str  # kept from its payers, and part of what their accounts have
+    under_review: str  # held from the payers, and included in their account balances
 
 
 class PlatformSnapshot(Record, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ class ProofRecord(Record, frozen=True, kw_only=True):
 
 
 class AuditChainState(Record, frozen=True, kw_only=True):
-    """Up to which entry the audit log is sealed; null before the first."""
+    """Last sealed entry of the audit log; `sealed_until` is None before the first."""
 
     sealed_sequence: int
     sealed_until: str | None
@@ -103,7 +106,7 @@ class AuditChainState(Record, frozen=True, kw_only=True):
 
 
 class LatencyStats(Record, frozen=True, kw_only=True):
-    """Of this node in the last hour, the newest ones; null where there is none."""
+    """Latency of this node's most recent samples in the last hour; None without samples."""
 
     count: int
     average_ms: float | None

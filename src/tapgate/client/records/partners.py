@@ -1,4 +1,4 @@
-"""Funding partners."""
+"""Records of funding partners."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record, SecretRecord
 
@@ -31,7 +31,7 @@ class PartnerWebhookSecret(SecretRecord, frozen=True, kw_only=True):
 
 
 class PartnerResponse(Confirmation, frozen=True, kw_only=True):
-    """Suspended or activated."""
+    """Response to suspending or activating a partner."""
 
     partner: Partner
 

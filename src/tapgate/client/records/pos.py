@@ -1,4 +1,4 @@
-"""What a merchant is answered."""
+"""Records of merchant operations."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class RefundReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class VerifyCardResponse(Confirmation, frozen=True, kw_only=True):
-    """The balance only after a PIN."""
+    """Card verification result. `balance` is set only if a PIN was verified."""
 
     is_active: bool
     holder_name: str | None

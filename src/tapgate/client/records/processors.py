@@ -1,10 +1,10 @@
-"""Processors, their terminals and signing keys."""
+"""Records of processors, their terminals and signing keys."""
 
 from tapgate.client.records.base import Confirmation, Receipt, Record, SecretRecord
 
 
 class Processor(Record, frozen=True, kw_only=True):
-    """A merchant or who pays for merchants."""
+    """A merchant, or a payment processor acting for merchants."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class CreateProcessorResponse(Confirmation, SecretRecord, frozen=True, kw_only=T
 
 
 class ProcessorResponse(Confirmation, frozen=True, kw_only=True):
-    """Suspended or activated."""
+    """Response to suspending or activating a processor."""
 
     processor: Processor
 
@@ -54,7 +54,7 @@ class CreateTerminalResponse(SecretRecord, frozen=True, kw_only=True):
 
 
 class TerminalResponse(Confirmation, frozen=True, kw_only=True):
-    """Blocked or unblocked."""
+    """Response to blocking or unblocking a terminal."""
 
     terminal: Terminal
 

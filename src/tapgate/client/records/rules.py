@@ -1,10 +1,10 @@
-"""Fees and limits."""
+"""Records of fee rules, commission rules and account limits."""
 
 from tapgate.client.records.base import Record
 
 
 class FeeRule(Record, frozen=True, kw_only=True):
-    """The rate up to an amount; `up_to` None is without end."""
+    """Fee rate for amounts up to `up_to`, without an upper bound if that is None."""
 
     type: str
     up_to: str | None = None
@@ -17,7 +17,7 @@ class FeeRules(Record, frozen=True, kw_only=True):
 
 
 class CommissionRule(Record, frozen=True, kw_only=True):
-    """What agents of a tier earn on a cash-in or cash-out of at least `minimum_amount`."""
+    """Commission rate of an agent tier for a cash-in or cash-out of at least `minimum_amount`."""
 
     type: str
     tier: int
@@ -30,7 +30,7 @@ class CommissionRules(Record, frozen=True, kw_only=True):
 
 
 class AccountRule(Record, frozen=True, kw_only=True):
-    """The limits of a KYC level."""
+    """Account limits of a KYC level."""
 
     kyc_level: int
     currency: str

@@ -1,10 +1,10 @@
-"""Subscribers and their KYC documents."""
+"""Records of subscribers and their KYC documents."""
 
 from tapgate.client.records.base import Confirmation, Record
 
 
 class Subscriber(Record, frozen=True, kw_only=True):
-    """A person with a wallet."""
+    """A person with a wallet on the platform."""
 
     id: str
     phone_number: str
@@ -32,8 +32,11 @@ class Subscriber(Record, frozen=True, kw_only=True):
 
 
 class DisclosedSubscriber(Record, frozen=True, kw_only=True):
-    """A subscriber as far as the caller may know it: of a restricted subscriber, all fields but
-    `id`, `restricted`, `status` and `status_reason` are None until a code is verified."""
+    """A subscriber, with the fields that the caller may see.
+
+    For a restricted subscriber, all fields except `id`, `restricted`, `status` and `status_reason`
+    are None until a one-time code is verified.
+    """
 
     id: str
     phone_number: str | None = None
@@ -61,7 +64,7 @@ class DisclosedSubscriber(Record, frozen=True, kw_only=True):
 
 
 class LimitUsage(Record, frozen=True, kw_only=True):
-    """Of the limit of a day or a month."""
+    """Usage of a daily or monthly limit."""
 
     limit: str
     used: str
@@ -84,7 +87,7 @@ class RegisterSubscriberResponse(Confirmation, frozen=True, kw_only=True):
 
 
 class SubscriberResponse(Confirmation, frozen=True, kw_only=True):
-    """Unblocked or closed."""
+    """Response to unblocking or closing a subscriber."""
 
     subscriber: Subscriber
 
@@ -98,7 +101,7 @@ class VerifyPinResponse(Confirmation, frozen=True, kw_only=True):
 
 
 class RestrictedAccessGrant(Record, frozen=True, kw_only=True):
-    """Until when a restricted subscriber is open to the admin who asked."""
+    """Temporary access of an admin to a restricted subscriber."""
 
     success: bool
     expires_at: str
@@ -111,7 +114,7 @@ class AddKycDocumentResponse(Record, frozen=True, kw_only=True):
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """A message to a subscriber's phone, without what it says."""
+    """A message sent to a subscriber's phone, without its text."""
 
     message_id: str
     template: str
@@ -123,7 +126,7 @@ class Message(Record, frozen=True, kw_only=True):
 
 
 class KycDocument(Record, frozen=True, kw_only=True):
-    """A KYC document without its picture."""
+    """A KYC document, without its image."""
 
     document_id: str
     document_type: str

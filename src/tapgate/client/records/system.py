@@ -1,10 +1,10 @@
-"""The gateway itself."""
+"""Records of the gateway's health."""
 
 from tapgate.client.records.base import Record
 
 
 class WalletCore(Record, frozen=True, kw_only=True):
-    """The ledger."""
+    """Health of the ledger."""
 
     healthy: bool
     version: str

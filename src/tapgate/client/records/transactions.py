@@ -1,4 +1,4 @@
-"""Transactions."""
+"""Records of transactions and their ledger entries."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Party(Record, frozen=True, kw_only=True):
 
 
 class Transaction(Record, frozen=True, kw_only=True):
-    """`masked`: a restricted subscriber takes part, and personal data is hidden."""
+    """A transaction. `masked` is true if a party is restricted and its personal data is hidden."""
 
     id: str
     type: str
@@ -71,7 +71,7 @@ class TransactionEntries(Record, frozen=True, kw_only=True):
 
 
 class ReplaySummary(Record, frozen=True, kw_only=True):
-    """How often the same request came again."""
+    """Number of replays of a request, and the time of the last one."""
 
     count: int
     last_at: str | None

@@ -1,4 +1,4 @@
-"""Wallets: balances, quotes, statements, and receipts of transfers."""
+"""Records of balances, quotes, statements and transfers."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from tapgate.client.records.base import Receipt, Record, SecretRecord
 
 
 class Recipient(Record, frozen=True, kw_only=True):
-    """As much of a name as a sender may see."""
+    """The recipient, with as much of the name as the sender may see."""
 
     name: str | None
     card_serial: str
@@ -26,14 +26,14 @@ class TransferReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class TopUpReceipt(Receipt, frozen=True, kw_only=True):
-    """`new_balance` of a restricted subscriber is None."""
+    """Receipt of a top-up. `new_balance` is None for a restricted subscriber."""
 
     amount: str
     new_balance: str | None
 
 
 class Quote(Record, frozen=True, kw_only=True):
-    """`total` is what leaves the sender's wallet; `reasons` are codes."""
+    """Cost of a payment. `total` is debited from the sender; `reasons` are error codes."""
 
     amount: str
     fee_amount: str
@@ -44,7 +44,7 @@ class Quote(Record, frozen=True, kw_only=True):
 
 
 class Balance(Record, frozen=True, kw_only=True):
-    """`balance` is what is `available` and what is `held` until a review is over."""
+    """Balance of an account: `balance` is the sum of `available` and `held` (under review)."""
 
     user_id: str
     account_id: str
@@ -61,7 +61,7 @@ class StatementHolder(Record, frozen=True, kw_only=True):
 
 
 class StatementPeriod(Record, frozen=True, kw_only=True):
-    """Both days belong to it."""
+    """Period of a statement, including both dates."""
 
     from_: str = msgspec.field(name="from")
     to: str
@@ -78,7 +78,11 @@ class StatementEntry(Record, frozen=True, kw_only=True):
 
 
 class Statement(SecretRecord, frozen=True, kw_only=True):
-    """`entries` of one as JSON; the others are fetched by their link, which needs no credential."""
+    """An account statement.
+
+    `entries` is set for the format `json`. The formats `csv` and `pdf` have a `statement_url`,
+    which requires no credential.
+    """
 
     statement_id: str
     subscriber: StatementHolder

@@ -1,4 +1,4 @@
-"""Webhook endpoints and their deliveries."""
+"""Records of webhook endpoints and their deliveries."""
 
 from tapgate.client.records.base import Record, SecretRecord
 
@@ -13,7 +13,7 @@ class WebhookEndpoint(Record, frozen=True, kw_only=True):
 
 
 class WebhookEndpointWithSecret(SecretRecord, frozen=True, kw_only=True):
-    """The secret is in the responses of `create` and `rotate_secret` only."""
+    """A webhook endpoint with its secret, returned only by `create` and `rotate_secret`."""
 
     id: str
     url: str
@@ -25,7 +25,10 @@ class WebhookEndpointWithSecret(SecretRecord, frozen=True, kw_only=True):
 
 
 class Delivery(Record, frozen=True, kw_only=True):
-    """`duration_ms` and `response`, the first 1 KiB of the body, are of the last attempt."""
+    """Delivery of an event.
+
+    `duration_ms` and `response`, the first 1 KiB of the body, describe the last attempt.
+    """
 
     id: str
     event: str
