@@ -97,7 +97,7 @@ async def main() -> None:
     vault, now = Vault("v" * 32), system_clock()
     # Only the settings that the authenticator reads.
     settings = SimpleNamespace(
-        jwt_secret=JWT_SECRET, production=False, service_secrets={"messenger": SECRET}
+        jwt_secret=JWT_SECRET, is_production=False, service_secrets={"messenger": SECRET}
     )
     fakes: dict[str, Any] = {
         "settings": settings,

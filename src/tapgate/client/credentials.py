@@ -21,7 +21,7 @@ class UnsignedRequest(msgspec.Struct, frozen=True):
     body: bytes
 
     def __repr__(self) -> str:
-        return f"Unsigned({self.method})"
+        return f"UnsignedRequest({self.method})"
 
 
 class Credential(Protocol):
