@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-_NAMES = ["python3"] + [f"python3.{minor}" for minor in range(11, 20)]
-_CLEARLY = 1.15
-_PATIENCE_SECONDS = 30
+_EXECUTABLE_NAMES = ["python3"] + [f"python3.{minor}" for minor in range(11, 20)]
+_MIN_SPEEDUP = 1.15
+_PROBE_TIMEOUT_SECONDS = 30
 
 #: Run by each interpreter: exits with an error if it is unusable, else prints its best time.
 _PROBE = """
@@ -49,10 +49,10 @@ print(best)
 """
 
 
-def candidates():
+def list_candidates():
     """Return each interpreter once, in PATH order, with `python3` first."""
     found = {}
-    for name in _NAMES:
+    for name in _EXECUTABLE_NAMES:
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             path = Path(folder, name)
             if os.access(path, os.X_OK) and not path.is_dir():
@@ -61,14 +61,14 @@ def candidates():
     return list(found.values())
 
 
-def seconds(python):
+def measure_seconds(python):
     """Return the seconds that this Python takes for the workload, or None if it is unusable."""
     try:
         done = subprocess.run(  # noqa: S603 - runs only interpreters from the user's PATH
             [python, "-c", _PROBE],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_PROBE_TIMEOUT_SECONDS,
             check=False,
         )
         return float(done.stdout) if done.returncode == 0 else None
@@ -76,10 +76,10 @@ def seconds(python):
         return None
 
 
-def chosen():
+def choose_python():
     usual = best = None
-    for python in candidates():
-        took = seconds(python)
+    for python in list_candidates():
+        took = measure_seconds(python)
         if took is None:
             continue
         if usual is None:
@@ -88,11 +88,11 @@ def chosen():
             best = (took, python)
     if usual is None or best is None:
         return None
-    return best[1] if best[0] * _CLEARLY < usual[0] else usual[1]
+    return best[1] if best[0] * _MIN_SPEEDUP < usual[0] else usual[1]
 
 
 if __name__ == "__main__":
-    python = chosen()
+    python = choose_python()
     if python is None:
         sys.exit(
             "Tapgate needs Python 3.11 or newer with its venv module (Debian: python3-venv): "

@@ -18,7 +18,7 @@ from detect_secrets.settings import transient_settings
 BASELINE = Path(".secrets.baseline")
 
 
-class Found(NamedTuple):
+class Finding(NamedTuple):
     file: str
     line: int
     kind: str
@@ -29,12 +29,13 @@ class Found(NamedTuple):
         return self.file, self.kind, self.fingerprint
 
 
-def in_file(name: str, settings: dict[str, object]) -> list[Found]:
+def scan_file(name: str, settings: dict[str, object]) -> list[Finding]:
     secrets = SecretsCollection()
     with transient_settings(settings):
         secrets.scan_file(name)
     return [
-        Found(file, secret.line_number, secret.type, secret.secret_hash) for file, secret in secrets
+        Finding(file, secret.line_number, secret.type, secret.secret_hash)
+        for file, secret in secrets
     ]
 
 
@@ -52,7 +53,7 @@ def main() -> None:
     with ProcessPoolExecutor() as processes:
         found = [
             secret
-            for of_one in processes.map(in_file, files, [settings] * len(files), chunksize=16)
+            for of_one in processes.map(scan_file, files, [settings] * len(files), chunksize=16)
             for secret in of_one
             if secret.identity not in known
         ]
