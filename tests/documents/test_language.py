@@ -1,0 +1,102 @@
+"""Checks that keep names and prose in the register of the glossary."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(
+    path
+    for folder in ("src", "tests", "bench", "tools")
+    for path in (ROOT / folder).rglob("*.py")
+    if "node_modules" not in path.parts
+)
+MAX_TEST_NAME_LENGTH = 90
+MAX_PER_THOUSAND = 6
+
+#: Phrases that were characteristic of the project's former style. Each has a precise replacement.
+PHRASES = re.compile(
+    r"\b(?:whoever|whomever|somebody|anybody|nobody|everybody|anew|mended|farewell|of now"
+    r"|by itself|for good|in one go|on its way|is told|is asked|are told|looks at|goes by"
+    r"|comes about|what is said|who insists)\b",
+    re.IGNORECASE,
+)
+RETIRED_CONSTANT = re.compile(r"_?(?:MOST|LONGEST|FEWEST)_|PATIENCE|_AT_ONCE$")
+RETIRED_NAMES = frozenset(
+    """open_case give_notice have_witnessed carry_out numbered made_anew AtOnce MOST_AT_ONCE
+    TryLater TooLittle ServerFailed SyncLine AsyncLine Pictured""".split()
+)
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def definitions(tree: ast.Module) -> Iterator[Definition]:
+    for node in ast.walk(tree):
+        if isinstance(node, Definition):
+            yield node
+
+
+def prose(path: Path) -> Iterator[str]:
+    """Yield the lines of docstrings and comments of a module."""
+    for node in [tree := parse(path), *definitions(tree)]:
+        yield from (ast.get_docstring(node) or "").splitlines()
+    yield from re.findall(r"^\s*#:? (.+)$", path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "bench", "tools"])
+def test_prose_avoids_phrases_of_the_former_style(folder: str) -> None:
+    lines = [
+        line
+        for path in SOURCES
+        if path.is_relative_to(ROOT / folder) and path != Path(__file__)
+        for line in prose(path)
+    ]
+    found = [line for line in lines if PHRASES.search(line)]
+    assert len(found) * 1000 <= MAX_PER_THOUSAND * len(lines), found[:20]
+
+
+def test_retired_names_are_not_defined() -> None:
+    names = {node.name for path in SOURCES for node in definitions(parse(path))}
+    assert names & RETIRED_NAMES == set()
+
+
+def test_limits_are_named_max_min_or_timeout() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {target.id}"
+        for path in SOURCES
+        for node in parse(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and RETIRED_CONSTANT.search(target.id)
+    ]
+    assert found == []
+
+
+def test_test_names_are_short_enough_to_read() -> None:
+    found = [
+        node.name
+        for path in SOURCES
+        for node in definitions(parse(path))
+        if node.name.startswith("test_") and len(node.name) > MAX_TEST_NAME_LENGTH
+    ]
+    assert found == []
+
+
+def test_first_line_of_a_docstring_is_one_sentence() -> None:
+    found = []
+    for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
+        for node in [tree := parse(path), *definitions(tree)]:
+            first, _, rest = (ast.get_docstring(node) or "").partition("\n")
+            if rest and (rest[0] != "\n" or not first.endswith((".", ":"))):
+                found.append(f"{path.relative_to(ROOT)}: {first}")
+    assert found == []
