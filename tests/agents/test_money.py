@@ -121,7 +121,7 @@ async def test_commission_belongs_to_the_executing_agent_and_is_paid_out_in_full
     }
     answer = await pay_out_commission(world, sub_agent, request_id="again")
     assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
-    # The decline stored nothing under that request id.
+    # The rejection stored nothing under that request id.
     await cash_in(world, sub_agent, customer, "100")
     answer = await pay_out_commission(world, sub_agent, request_id="again")
     assert drop_transaction_id(answer)["amount"] == "1.00 SLE"

@@ -443,7 +443,8 @@ class DatabaseLedger:
 
 @pytest.fixture
 async def economy(database_url: str, database: Database) -> Any:
-    # Take a new slot like a new process, because each example sets the clock back.
+    # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
+    # the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
     books = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
     await create_economy(books)

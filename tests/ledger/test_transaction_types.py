@@ -142,7 +142,7 @@ async def test_money_enters_through_agents_and_partners(books: LedgerDriver) -> 
     assert await books.get_platform_balance(chart.CASH) == -140_00
 
 
-async def test_commission_payout_pays_the_full_balance_and_then_is_declined(
+async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
     books: LedgerDriver,
 ) -> None:
     agent, customer = await books.create_agent(500_00), await books.create_subscriber()

@@ -118,7 +118,7 @@ class OperationState(msgspec.Struct):
     acknowledgment: Acknowledgment | None = None
     attempts: int = 0
     unanswered_attempts: int = 0
-    succeeded_unacknowledged: bool = False  # the first response received was a replay
+    succeeded_unacknowledged: bool = False  # the first response received was a replay of a lost one
     original_transaction_id: str = ""  # transaction that a refund refers to
 
 
