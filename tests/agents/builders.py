@@ -1,4 +1,4 @@
-"""Agents for tests, and what they do, over HTTP."""
+"""Agent builders and agent operations over HTTP."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def register_agent(world: Harness, **fields: Any) -> httpx2.Response:
 
 
 async def create_agent(world: Harness, *, balance: str = "0", **fields: Any) -> dict[str, Any]:
-    """The record of a new agent whose PIN is `AGENT_PIN`."""
+    """Create an agent whose PIN is `AGENT_PIN` and return its record."""
     answer = await register_agent(world, **fields)
     assert answer.status_code == 201, answer.text
     record: dict[str, Any] = answer.json()["agent"]
@@ -42,7 +42,7 @@ async def create_sub_agent(world: Harness, parent: dict[str, Any], **more: Any) 
 
 
 async def post_as_admin(world: Harness, path: str, **body: Any) -> httpx2.Response:
-    """As a system_admin, who may do everything with agents."""
+    """Send a POST as a system_admin, who has full access to agents."""
     return await world.client.post(AGENTS_URL + path, json=body, auth=await world.create_admin())
 
 
@@ -110,7 +110,7 @@ async def pay_out_commission(world: Harness, agent: dict[str, Any], **more: Any)
 
 
 async def get_balances(world: Harness, agent: dict[str, Any]) -> tuple[str, str]:
-    """Float and commission."""
+    """Return the float and commission balances."""
     answer = await world.client.get(
         f"{AGENTS_URL}/{agent['id']}/balance", auth=await world.create_api_key("balance:read")
     )

@@ -1,5 +1,7 @@
-"""Random days of agents against the plainest model of them: after every step, every answer and
-every balance is the model's, and all accounts together hold nothing."""
+"""Random agent operations against a reference model.
+
+After every step, the result and all balances match the model, and all accounts sum to zero.
+"""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -12,7 +14,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate import ids, money
 from tapgate.ledger.verify import verify
 
-#: name -> whose sub-agent, commission tier
+#: Name -> parent agent, commission tier.
 AGENTS = {"boss": (None, 1), "left": ("boss", 2), "right": ("boss", 3), "rival": (None, 1)}
 CUSTOMERS = ("ami", "ben")
 OPENING_FLOAT, OPENING_WALLET = 100_00, 50_00
@@ -57,14 +59,14 @@ class AgentModel:
     def __init__(self) -> None:
         self.floats = dict.fromkeys(AGENTS, OPENING_FLOAT)
         self.commissions = dict.fromkeys(AGENTS, 0)
-        self.earned = dict.fromkeys(AGENTS, 0)  # ever, in half percents of a cent
+        self.earned = dict.fromkeys(AGENTS, 0)  # cumulative, in half percents of a cent
         self.cashed_out: Counter[tuple[str, str]] = Counter()
         self.wallets = dict.fromkeys(CUSTOMERS, OPENING_WALLET)
         self.statuses = dict.fromkeys(AGENTS, "active")
         self.pin_attempts_left = dict.fromkeys(AGENTS, 3)
 
     def run(self, step: Step) -> str | None:
-        """The code of a refusal; None when it was done."""
+        """Return the error code, or None on success."""
         match step.kind:
             case "fund":
                 return self._fund(step)
@@ -105,7 +107,7 @@ class AgentModel:
             return "INSUFFICIENT_FLOAT"
         self.floats[step.agent] -= step.amount
         self.wallets[step.other] += step.amount
-        # Of what the customer cashed out here before, nothing is earned a second time.
+        # Cash that the customer cashed out here before earns no second commission.
         place = (step.agent, step.other)
         matched = min(step.amount, self.cashed_out[place])
         self.cashed_out[place] -= matched
@@ -174,7 +176,7 @@ def format_amount(amount: int) -> str:
 
 
 class GatewayDriver:
-    """The same agents and customers in the gateway."""
+    """The model's agents and customers in the gateway."""
 
     def __init__(self, world: Harness, auth: Any) -> None:
         self.harness = world
@@ -237,7 +239,7 @@ class GatewayDriver:
         return {(names[row["owner_id"]], row["kind"]): row["balance"] for row in rows}
 
     async def total_balance(self) -> int:
-        """Of all accounts; what the platform's own hold is what their entries say."""
+        """Return the sum of all accounts; platform balances are computed from their entries."""
         found = await self.harness.services.database.fetchval(
             """SELECT (SELECT sum(balance) FROM accounts)
                     + (SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount
@@ -253,9 +255,11 @@ class GatewayDriver:
     max_examples=25,
     derandomize=True,
     database=None,
-    phases=[Phase.generate],  # to find a smaller example takes minutes
+    phases=[Phase.generate],  # shrinking takes minutes
 )
-async def test_random_days_agree_with_the_model(world: Harness, sequence: list[Step]) -> None:
+async def test_random_agent_operations_agree_with_the_model(
+    world: Harness, sequence: list[Step]
+) -> None:
     model, town = AgentModel(), await GatewayDriver.create(world)
     for step in sequence:
         assert await town.run(step) == model.run(step), step

@@ -1,4 +1,4 @@
-"""Commission rules: read, replaced and applied."""
+"""Commission rules: read, replace and apply."""
 
 import asyncio
 from typing import Any
@@ -70,7 +70,7 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], int, str]] = [
 
 
 @pytest.mark.parametrize(("rules", "status", "field"), INVALID_RULES)
-async def test_invalid_rule_is_refused_and_named(
+async def test_invalid_rule_is_rejected_with_its_field(
     world: Harness, rules: list[dict[str, Any]], status: int, field: str
 ) -> None:
     answer = await put_rules(world, *rules)
@@ -97,7 +97,7 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(world: Harn
     assert await earned(cash_in(world, unpaid, customer, "1000")) == "0.00 SLE"
     assert await earned(cash_out(world, agent, customer, "400")) == "2.00 SLE"
     assert await earned(cash_out(world, agent, customer, "49.99")) == "0.00 SLE"
-    # 449.99 was cashed out; 550.01 of it is new.
+    # 449.99 was cashed out before, so only 550.01 earns commission.
     assert await earned(cash_in(world, agent, customer, "1000")) == "16.50 SLE"
 
 

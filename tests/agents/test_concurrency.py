@@ -1,4 +1,4 @@
-"""Many at once on the same float, commission and wallets."""
+"""Concurrent operations on the same float, commission and wallets."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ async def get_balance(world: Harness, subscriber: dict[str, Any]) -> str:
     return str(answer.json()["balance"])
 
 
-async def test_fifty_at_once_on_a_float_for_twenty(world: Harness) -> None:
+async def test_concurrent_cash_ins_cannot_overdraw_the_float(world: Harness) -> None:
     agent, admin = await create_agent(world, balance="200"), await world.create_admin()
     customers = [await world.create_subscriber() for _ in range(5)]
     order = {"agent_id": agent["id"], "amount": "10", "agent_pin": AGENT_PIN}
@@ -49,7 +49,7 @@ async def test_fifty_at_once_on_a_float_for_twenty(world: Harness) -> None:
     assert sum(received) == 200.0
 
 
-async def test_two_payouts_at_once_pay_once(world: Harness) -> None:
+async def test_concurrent_commission_payouts_pay_once(world: Harness) -> None:
     agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
     await cash_in(world, agent, customer, "100")
     answers = await asyncio.gather(*(pay_out_commission(world, agent) for _ in range(8)))
@@ -57,8 +57,10 @@ async def test_two_payouts_at_once_pay_once(world: Harness) -> None:
     assert await get_balances(world, agent) == ("1.00", "0.00")
 
 
-async def test_parents_and_sub_agents_cash_in_and_transfer_at_once(world: Harness) -> None:
-    """Everybody locks several accounts; nobody waits in a circle, nothing is lost."""
+async def test_concurrent_operations_of_parents_and_sub_agents_do_not_deadlock(
+    world: Harness,
+) -> None:
+    """Each operation locks several accounts; none deadlocks and no money is lost."""
     parent = await create_agent(world, balance="100")
     sub_agents = [await create_sub_agent(world, parent, balance="10") for _ in range(3)]
     customer = await world.create_subscriber(balance="100")

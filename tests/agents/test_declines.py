@@ -1,4 +1,4 @@
-"""Why an agent's money does not move: every code, and what it says."""
+"""Declines of agent operations: error codes and details."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tapgate import ids
 from tapgate.edge.services import Services
 
 
-async def test_more_than_there_is(world: Harness) -> None:
+async def test_insufficient_float_or_funds_is_declined_with_details(world: Harness) -> None:
     agent, customer = (
         await create_agent(world, balance="10"),
         await world.create_subscriber(balance="5"),
@@ -32,14 +32,14 @@ async def test_more_than_there_is(world: Harness) -> None:
         assert answer.json()["details"] == {"available": available, "required": required}
 
 
-async def test_customers_and_agents_who_are_not_there(world: Harness) -> None:
+async def test_unknown_agents_customers_and_cards_are_not_found(world: Harness) -> None:
     agent, customer = (
         await create_agent(world, balance="10"),
         await world.create_subscriber(balance="5"),
     )
     sub_agent = await create_sub_agent(world, agent)
     nobody: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
-    # An identifier of another kind names nobody here, even when somebody has it.
+    # An id of another kind is unknown here, even if it exists.
     for unknown in (nobody, {"id": "agt_1"}, customer):
         for answer in (
             await cash_in(world, unknown, customer, "1"),
@@ -59,13 +59,13 @@ async def test_customers_and_agents_who_are_not_there(world: Harness) -> None:
         )
 
 
-async def test_a_customer_is_named_in_exactly_one_way(world: Harness) -> None:
+async def test_exactly_one_of_subscriber_id_and_card_serial_is_required(world: Harness) -> None:
     agent, customer = (
         await create_agent(world, balance="10"),
         await world.create_subscriber(balance="5"),
     )
     for pay in (cash_in, cash_out):
-        # What is missing is told before a value that cannot be.
+        # Missing fields are reported before invalid values.
         answer = await pay(world, agent, customer, "-1", subscriber_id=None)
         assert parse_error(answer) == (400, "INVALID_REQUEST")
         assert list(answer.json()["details"]["fields"]) == ["subscriber_id"]
@@ -90,14 +90,16 @@ async def test_a_customer_is_named_in_exactly_one_way(world: Harness) -> None:
         ("request_id", "r" * 65, 422),
     ],
 )
-async def test_fields_that_cannot_be(world: Harness, field: str, value: Any, status: int) -> None:
+async def test_invalid_cash_out_field_is_rejected(
+    world: Harness, field: str, value: Any, status: int
+) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber()
     answer = await cash_out(world, agent, customer, **{"amount": "1", field: value})
     assert answer.status_code == status, answer.text
     assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_states_of_customers_and_their_cards(world: Harness) -> None:
+async def test_blocked_customers_and_cards_are_declined(world: Harness) -> None:
     agent, customer = (
         await create_agent(world, balance="10"),
         await world.create_subscriber(balance="5"),
@@ -121,7 +123,7 @@ async def test_states_of_customers_and_their_cards(world: Harness) -> None:
         assert answer.json()["details"] == {"party": party}
 
 
-async def test_cash_out_counts_against_the_limits_and_cash_in_against_the_balance(
+async def test_limits_apply_to_cash_out_and_the_maximum_balance_to_cash_in(
     world: Harness, services: Services
 ) -> None:
     agent, customer = await create_agent(world, balance="600000"), await world.create_subscriber()
@@ -141,7 +143,7 @@ async def test_cash_out_counts_against_the_limits_and_cash_in_against_the_balanc
 
 
 async def add_compliance_rule(services: Services, action: str) -> None:
-    """Watches cash-outs of more than 10.00; before the first order, so that nobody is told."""
+    """Add a rule for cash-outs above 10.00, before the ledger loads its rules."""
     await services.database.execute(
         """INSERT INTO compliance_rules
                (id, name, type, transaction_types, threshold, action, severity)
@@ -151,7 +153,9 @@ async def add_compliance_rule(services: Services, action: str) -> None:
     )
 
 
-async def test_cash_out_that_a_rule_blocks(world: Harness, services: Services) -> None:
+async def test_cash_out_blocked_by_a_compliance_rule_is_declined(
+    world: Harness, services: Services
+) -> None:
     await add_compliance_rule(services, "block")
     agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
     assert parse_error(await cash_out(world, agent, customer, "10.01")) == (
@@ -161,7 +165,7 @@ async def test_cash_out_that_a_rule_blocks(world: Harness, services: Services) -
     assert (await cash_out(world, agent, customer, "10")).status_code == 200
 
 
-async def test_cash_out_under_review_gives_the_agent_nothing_yet(
+async def test_cash_out_under_review_does_not_credit_the_agent(
     world: Harness, services: Services
 ) -> None:
     await add_compliance_rule(services, "review")
@@ -171,11 +175,11 @@ async def test_cash_out_under_review_gives_the_agent_nothing_yet(
     assert (receipt["agent_balance"], receipt["subscriber_balance"]) == ("0.00 SLE", "40.00 SLE")
 
 
-async def test_float_goes_to_ones_own_sub_agents_only(world: Harness) -> None:
+async def test_float_transfers_only_to_own_sub_agents(world: Harness) -> None:
     parent, stranger = await create_agent(world, balance="100"), await create_agent(world)
     own, others = await create_sub_agent(world, parent), await create_sub_agent(world, stranger)
     for sender, receiver in ((parent, stranger), (parent, others), (own, parent), (own, others)):
-        # Before the PIN is looked at: nobody's tries are used up.
+        # Checked before the PIN, so no PIN attempt is consumed.
         answer = await transfer_float(world, sender, receiver, "5", pin=WRONG_PIN)
         assert parse_error(answer) == (403, "FORBIDDEN")
         assert answer.json()["details"]["required"]

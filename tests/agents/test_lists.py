@@ -1,4 +1,4 @@
-"""Reading agents: one, its balance, and lists of them."""
+"""Agent records, balances and lists."""
 
 from typing import Any
 
@@ -19,7 +19,9 @@ from tapgate import ids
 UNKNOWN_IDS = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
 
 
-async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_agents_are_listed_newest_first_in_pages(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     records = [await create_agent(world) for _ in range(5)]
     key = await world.create_api_key("payments:read")
     seen: list[dict[str, Any]] = []
@@ -33,7 +35,9 @@ async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness)
     assert seen == records[::-1]
 
 
-async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_agents_are_filtered_by_status_type_and_parent(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     parent, suspended, terminated = [await create_agent(world) for _ in range(3)]
     sub_agent = await create_sub_agent(world, parent)
     await change_status(world, suspended, "suspend")
@@ -55,7 +59,9 @@ async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
     assert await found(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
 
 
-async def test_search(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_agents_are_searched_by_name_business_phone_and_id(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     foday = await create_agent(world, business_name="Kissy Road Cash 100%")
     sia = await create_agent(world, name="Sia Koroma")
     key = await world.create_api_key("payments:read")
@@ -82,7 +88,9 @@ async def test_search(client: httpx2.AsyncClient, world: Harness) -> None:
     assert parse_error(answer) == (422, "VALIDATION_FAILED")
 
 
-async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_invalid_filter_values_are_rejected(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     admin = await world.create_admin("S")
     for query in ({"status": "ACTIVE"}, {"agent_type": "agent"}, {"limit": "0"}, {"cursor": "x"}):
         answer = await client.get(AGENTS_URL, params=query, auth=admin)
@@ -90,7 +98,9 @@ async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: H
         assert list(answer.json()["details"]["fields"]) == list(query)
 
 
-async def test_the_balance(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_balance_shows_float_and_commission(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber()
     await fund_agent(world, agent, "1000")
     await cash_in(world, agent, customer, "250")
@@ -109,9 +119,7 @@ async def test_the_balance(client: httpx2.AsyncClient, world: Harness) -> None:
     assert (record["float_balance"], record["commission_balance"]) == ("750.00", "2.50")
 
 
-async def test_whoever_does_not_exist_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_unknown_agent_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
     admin = await world.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),

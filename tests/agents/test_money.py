@@ -1,4 +1,4 @@
-"""Float in, cash in, cash out, on to sub-agents, commission out: every receipt."""
+"""Receipts of float funding, cash-in, cash-out, float transfer and commission payout."""
 
 import uuid
 from typing import Any
@@ -41,7 +41,7 @@ async def create_child_card(world: Harness, subscriber: dict[str, Any], **fields
     )
 
 
-async def test_funding_the_float(world: Harness) -> None:
+async def test_funding_an_agent_increases_the_float(world: Harness) -> None:
     agent = await create_agent(world)
     await fund_agent(world, agent, "1000")
     answer = await fund_agent(world, agent, "234.5", description="Float for the weekend")
@@ -56,7 +56,9 @@ async def test_funding_the_float(world: Harness) -> None:
 
 
 @pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
-async def test_cash_in_earns_by_the_tier(world: Harness, tier: int, earned: str) -> None:
+async def test_cash_in_commission_depends_on_the_tier(
+    world: Harness, tier: int, earned: str
+) -> None:
     agent = await create_agent(world, balance="500", commission_tier=tier)
     customer = await world.create_subscriber(balance="20")
     answer = await cash_in(world, agent, customer, "100")
@@ -72,7 +74,7 @@ async def test_cash_in_earns_by_the_tier(world: Harness, tier: int, earned: str)
     assert await get_balances(world, agent) == ("400.00", earned)
 
 
-async def test_cash_out(world: Harness) -> None:
+async def test_cash_out_moves_money_from_the_wallet_to_the_float(world: Harness) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
     answer = await cash_out(world, agent, customer, "40")
     assert drop_transaction_id(answer) == {
@@ -87,7 +89,7 @@ async def test_cash_out(world: Harness) -> None:
     assert await get_balances(world, agent) == ("40.00", "0.00")
 
 
-async def test_a_transfer_to_ones_own_sub_agent(world: Harness) -> None:
+async def test_transfer_moves_float_to_an_own_sub_agent(world: Harness) -> None:
     parent = await create_agent(world, balance="100")
     sub_agent = await create_sub_agent(world, parent)
     answer = await transfer_float(world, parent, sub_agent, "30", description="For Saturday")
@@ -101,7 +103,7 @@ async def test_a_transfer_to_ones_own_sub_agent(world: Harness) -> None:
     }
 
 
-async def test_commission_goes_to_who_did_the_cash_in_and_is_paid_out_at_once(
+async def test_commission_belongs_to_the_executing_agent_and_is_paid_out_in_full(
     world: Harness,
 ) -> None:
     parent, customer = await create_agent(world, balance="700"), await world.create_subscriber()
@@ -119,13 +121,13 @@ async def test_commission_goes_to_who_did_the_cash_in_and_is_paid_out_at_once(
     }
     answer = await pay_out_commission(world, sub_agent, request_id="again")
     assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
-    # Nothing was recorded under that name.
+    # The rejection stored nothing under that request id.
     await cash_in(world, sub_agent, customer, "100")
     answer = await pay_out_commission(world, sub_agent, request_id="again")
     assert drop_transaction_id(answer)["amount"] == "1.00 SLE"
 
 
-async def test_all_of_it_is_recorded_as_coming_through_agents(
+async def test_agent_transactions_are_recorded_with_the_agent_channel(
     world: Harness, services: Services
 ) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber()
@@ -147,7 +149,7 @@ async def test_all_of_it_is_recorded_as_coming_through_agents(
     ]
 
 
-async def test_a_customer_may_be_named_by_a_card(world: Harness) -> None:
+async def test_customer_can_be_identified_by_card(world: Harness) -> None:
     agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
     serial = await world.create_card(customer["id"])
     by_card = {"subscriber_id": None, "card_serial": serial}
@@ -157,7 +159,7 @@ async def test_a_customer_may_be_named_by_a_card(world: Harness) -> None:
     assert answer.json()["subscriber_balance"] == "50.00 SLE"
 
 
-async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: Harness) -> None:
+async def test_child_card_has_its_own_pin_and_limit(world: Harness) -> None:
     agent, parent = await create_agent(world), await world.create_subscriber(balance="100")
     serial = await create_child_card(world, parent, daily_limit=50_00)
     by_card = {"subscriber_id": None, "card_serial": serial}
@@ -170,7 +172,9 @@ async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: Harne
     assert answer.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
 
 
-async def test_what_tells_a_restricted_balance_needs_the_holders_pin(world: Harness) -> None:
+async def test_cash_in_to_a_restricted_subscriber_is_rejected_but_cash_out_with_pin_works(
+    world: Harness,
+) -> None:
     agent, customer = (
         await create_agent(world, balance="100"),
         await world.create_restricted_subscriber(),
@@ -180,7 +184,7 @@ async def test_what_tells_a_restricted_balance_needs_the_holders_pin(world: Harn
     assert (await cash_out(world, agent, customer, "80")).status_code == 200
 
 
-async def test_a_repetition_gets_the_first_answer_and_moves_nothing(world: Harness) -> None:
+async def test_replayed_agent_request_returns_the_original_response(world: Harness) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber()
     admin, name = await world.create_admin(), str(uuid.uuid4())
 

@@ -1,4 +1,4 @@
-"""An agent's PIN: changed, locked after three wrong tries, and never outrun."""
+"""Agent PINs: change, lockout after three failures, and concurrent attempts."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ async def change_pin(
     )
 
 
-async def test_changes_the_pin(world: Harness) -> None:
+async def test_pin_change_takes_effect_and_is_audited(world: Harness) -> None:
     agent, customer = await create_agent(world, balance="10"), await world.create_subscriber()
     answer = await change_pin(world, agent)
     assert answer.status_code == 200
@@ -42,7 +42,7 @@ async def test_changes_the_pin(world: Harness) -> None:
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 
 
-async def test_three_wrong_ones_lock_it_for_half_an_hour(world: Harness) -> None:
+async def test_three_wrong_pins_lock_the_agent_for_30_minutes(world: Harness) -> None:
     agent = await create_agent(world)
     for remaining in (2, 1, 0):
         answer = await change_pin(world, agent, old_pin=WRONG_PIN)
@@ -60,14 +60,14 @@ async def test_three_wrong_ones_lock_it_for_half_an_hour(world: Harness) -> None
     assert (await change_pin(world, agent)).status_code == 200
 
 
-async def test_the_new_pin_must_be_another_and_that_is_no_way_to_guess_it(world: Harness) -> None:
+async def test_new_pin_must_differ_without_revealing_the_current_one(world: Harness) -> None:
     agent = await create_agent(world)
     assert parse_error(await change_pin(world, agent, new_pin=AGENT_PIN)) == (400, "SAME_PIN")
     answer = await change_pin(world, agent, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
     assert parse_error(answer) == (400, "INVALID_PIN")
 
 
-async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
+async def test_malformed_pin_change_is_rejected_and_not_counted(world: Harness) -> None:
     agent = await create_agent(world)
     bodies: list[tuple[dict[str, Any], str]] = [
         ({"new_pin": NEW_PIN}, "old_pin"),
@@ -83,7 +83,7 @@ async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
     assert answer.json()["details"] == {"attempts_remaining": 2}
 
 
-async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: Harness) -> None:
+async def test_weak_new_pin_is_rejected(world: Harness) -> None:
     agent = await create_agent(world)
     answer = await change_pin(world, agent, new_pin="1111")
     assert parse_error(answer) == (400, "INVALID_REQUEST")
@@ -91,7 +91,7 @@ async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: Harness)
     assert (await change_pin(world, agent)).status_code == 200
 
 
-async def test_cash_out_looks_at_the_customers_pin_first_and_counts_only_what_it_looked_at(
+async def test_cash_out_checks_the_customers_pin_first_and_counts_only_checked_pins(
     world: Harness,
 ) -> None:
     agent, customer = await create_agent(world), await world.create_subscriber(balance="100")
@@ -103,7 +103,7 @@ async def test_cash_out_looks_at_the_customers_pin_first_and_counts_only_what_it
         return details
 
     assert await try_pins(WRONG_PIN, WRONG_PIN) == {"attempts_remaining": 2}
-    # The agent's has not been looked at, and the customer's right one resets the count.
+    # The agent's PIN was not checked before, and the customer's correct PIN resets its count.
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 2, "party": "receiver"}
     assert await try_pins(WRONG_PIN, AGENT_PIN) == {"attempts_remaining": 2}
     assert await try_pins(PIN, WRONG_PIN) == {"attempts_remaining": 1, "party": "receiver"}
@@ -115,7 +115,7 @@ async def test_cash_out_looks_at_the_customers_pin_first_and_counts_only_what_it
     assert (await cash_out(world, other, customer, "1")).status_code == 200
 
 
-async def test_a_pin_is_looked_at_before_any_state(world: Harness) -> None:
+async def test_pin_is_checked_before_the_agent_status(world: Harness) -> None:
     agent, customer = (
         await create_agent(world, balance="100"),
         await world.create_subscriber(balance="9"),
@@ -127,7 +127,9 @@ async def test_a_pin_is_looked_at_before_any_state(world: Harness) -> None:
     assert parse_error(answer) == (400, "INVALID_PIN")
 
 
-async def test_parallel_tries_do_not_outrun_the_lock_whatever_they_are_for(world: Harness) -> None:
+async def test_concurrent_wrong_pins_across_operations_share_one_attempt_limit(
+    world: Harness,
+) -> None:
     agent, customer = (
         await create_agent(world, balance="100"),
         await world.create_subscriber(balance="100"),

@@ -1,4 +1,4 @@
-"""Registering an agent, and what its record looks like."""
+"""Agent registration and the agent record."""
 
 import asyncio
 from typing import Any
@@ -40,7 +40,9 @@ RECORD_FIELDS = [
 ]
 
 
-async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_registration_returns_the_full_record(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     parent = await create_agent(world)
     body = build_registration(
         world,
@@ -86,14 +88,14 @@ async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
     assert entry["changes"] == {"status": [None, "active"]}
 
 
-async def test_what_is_not_given_is_null_and_the_tier_is_the_first(world: Harness) -> None:
+async def test_omitted_fields_are_null_and_the_tier_defaults_to_one(world: Harness) -> None:
     record = await create_agent(world)
     for field in ("parent_agent_id", "business_name", "email", "address"):
         assert record[field] is None
     assert record["commission_tier"] == 1
 
 
-async def test_a_float_and_a_commission_account_are_opened(
+async def test_registration_opens_a_float_and_a_commission_account(
     world: Harness, services: Services
 ) -> None:
     record = await create_agent(world)
@@ -114,7 +116,7 @@ async def test_a_float_and_a_commission_account_are_opened(
         ({"name": "Foday Bangura", "business_name": "Kamara Stores"}, "Kamara Stores"),
     ],
 )
-async def test_what_customers_see_of_the_name(
+async def test_public_name_is_the_business_name_or_the_abbreviated_name(
     world: Harness, services: Services, fields: dict[str, str], seen: str
 ) -> None:
     record = await create_agent(world, **fields)
@@ -124,25 +126,25 @@ async def test_what_customers_see_of_the_name(
     assert {row["public_name"] for row in names} == {seen}
 
 
-async def test_a_record_can_be_read_by_its_number(world: Harness, services: Services) -> None:
+async def test_agent_can_be_loaded_by_numeric_id(world: Harness, services: Services) -> None:
     record = await create_agent(world, balance="12")
     agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
     assert model.to_record(agent).float_balance == "12.00"
 
 
-async def test_a_sub_agent_needs_a_parent(world: Harness) -> None:
+async def test_sub_agent_requires_a_parent(world: Harness) -> None:
     for fields in ({}, {"parent_agent_id": None}, {"phone_number": "nobody's"}):
         answer = await register_agent(world, agent_type="sub_agent", **fields)
         assert parse_error(answer) == (400, "MISSING_PARENT")
 
 
-async def test_a_parent_that_is_not_there(world: Harness) -> None:
+async def test_unknown_parent_is_not_found(world: Harness) -> None:
     for unknown in (ids.encode(ids.AGENT, 1), "agt_1", "sub_0000000000001"):
         answer = await register_agent(world, agent_type="sub_agent", parent_agent_id=unknown)
         assert parse_error(answer) == (404, "AGENT_NOT_FOUND")
 
 
-async def test_a_parent_is_a_super_agent_who_is_not_terminated(world: Harness) -> None:
+async def test_parent_must_be_a_super_agent_that_is_not_terminated(world: Harness) -> None:
     parent = await create_agent(world)
     sub_agent = await create_agent(world, agent_type="sub_agent", parent_agent_id=parent["id"])
     terminated = await create_agent_in_status(world, "terminated")
@@ -155,24 +157,24 @@ async def test_a_parent_is_a_super_agent_who_is_not_terminated(world: Harness) -
     assert answer.status_code == 201
 
 
-async def test_a_super_agent_has_no_parent(world: Harness) -> None:
+async def test_super_agent_cannot_have_a_parent(world: Harness) -> None:
     parent = await create_agent(world)
     answer = await register_agent(world, parent_agent_id=parent["id"])
     assert parse_error(answer) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == ["parent_agent_id"]
 
 
-async def test_a_phone_number_belongs_to_one_agent(world: Harness) -> None:
+async def test_phone_number_is_unique_among_agents(world: Harness) -> None:
     phone = world.new_phone_number()
     answers = await asyncio.gather(*(register_agent(world, phone_number=phone) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409, 409]
     spaced = f"{phone[:4]} {phone[4:]}"
     assert parse_error(await register_agent(world, phone_number=spaced)) == (409, "DUPLICATE_PHONE")
-    # A subscriber may be an agent too.
+    # A subscriber can have the same phone number as an agent.
     assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
 
 
-async def test_weak_pins_are_refused_unless_the_platform_allows_them(world: Harness) -> None:
+async def test_weak_pins_are_rejected_unless_allowed_by_the_settings(world: Harness) -> None:
     world.allow_weak_pins()
     assert (await register_agent(world, pin="1111")).status_code == 201
     world.allow_weak_pins(False)
@@ -202,7 +204,9 @@ async def test_weak_pins_are_refused_unless_the_platform_allows_them(world: Harn
         ("commission_tier", "1", 400),
     ],
 )
-async def test_fields_that_cannot_be(world: Harness, field: str, value: Any, status: int) -> None:
+async def test_invalid_registration_field_is_rejected(
+    world: Harness, field: str, value: Any, status: int
+) -> None:
     answer = await register_agent(world, **{field: value})
     assert answer.status_code == status, answer.text
     assert list(answer.json()["details"]["fields"]) == [field]

@@ -1,4 +1,4 @@
-"""Suspending, activating and terminating: every move from every state."""
+"""Agent status transitions: suspend, activate and terminate from every status."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ from tapgate.errors import ApiError, Code
         ("terminated", "terminate", "NOT_CLOSABLE"),
     ],
 )
-async def test_every_move_from_every_state(
+async def test_every_transition_from_every_status(
     world: Harness, status: str, verb: str, result: str
 ) -> None:
     agent = await create_agent_in_status(world, status)
@@ -58,7 +58,7 @@ async def test_every_move_from_every_state(
         assert parse_error(answer) == (409, result)
 
 
-def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
+def test_transition_table_is_complete() -> None:
     moves = (SUSPEND, ACTIVATE, TERMINATE)
     ways = {(move.event, *way) for move in moves for way in move.allowed.items()}
     assert ways == {
@@ -69,7 +69,7 @@ def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
     }
 
 
-async def test_a_move_is_in_the_audit_log_with_both_states(
+async def test_transitions_are_audited_with_old_and_new_status(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     agent, admin = await create_agent(world), await world.create_admin()
@@ -88,7 +88,7 @@ async def test_a_move_is_in_the_audit_log_with_both_states(
         assert (entry["reason"], entry["changes"]) == (reason, {"status": states})
 
 
-async def test_the_state_is_that_of_both_accounts(world: Harness, services: Services) -> None:
+async def test_agent_status_applies_to_both_accounts(world: Harness, services: Services) -> None:
     agent = await create_agent_in_status(world, "suspended")
     rows = await services.database.fetch(
         "SELECT status, status_reason FROM accounts WHERE owner_id = $1",
@@ -97,7 +97,9 @@ async def test_the_state_is_that_of_both_accounts(world: Harness, services: Serv
     assert [tuple(row) for row in rows] == [("blocked", "agent asked")] * 2
 
 
-async def test_a_reason_is_required(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_suspend_and_terminate_require_a_reason(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     agent, admin = await create_agent(world), await world.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
         ({}, 400),
@@ -113,20 +115,20 @@ async def test_a_reason_is_required(client: httpx2.AsyncClient, world: Harness) 
             assert list(answer.json()["details"]["fields"]) == ["reason"]
 
 
-async def test_who_has_float_or_commission_is_not_terminated(world: Harness) -> None:
+async def test_agent_with_float_or_commission_cannot_be_terminated(world: Harness) -> None:
     agent, customer = await create_agent(world, balance="100"), await world.create_subscriber()
     assert parse_error(await change_status(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
     await cash_in(world, agent, customer, "100")
     assert await get_balances(world, agent) == ("0.00", "1.00")
     assert parse_error(await change_status(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
     await pay_out_commission(world, agent)
-    # Below the minimum there is no commission.
+    # An amount below the minimum earns no commission.
     await cash_in(world, agent, customer, "1")
     assert await get_balances(world, agent) == ("0.00", "0.00")
     assert (await change_status(world, agent, "terminate")).status_code == 200
 
 
-def test_nor_is_one_of_whom_something_is_held() -> None:
+def test_agent_with_held_funds_cannot_be_terminated() -> None:
     now = datetime(2026, 1, 31, tzinfo=UTC)
     agent = Agent(
         id=1,
@@ -145,14 +147,14 @@ def test_nor_is_one_of_whom_something_is_held() -> None:
     assert objection.value.code == Code.NOT_CLOSABLE
 
 
-async def test_the_pin_of_a_terminated_agent_is_not_changed(world: Harness) -> None:
+async def test_terminated_agent_cannot_change_the_pin(world: Harness) -> None:
     agent = await create_agent_in_status(world, "terminated")
     path = f"/{agent['id']}/change-pin"
     answer = await post_as_admin(world, path, old_pin=AGENT_PIN, new_pin="4071")
     assert parse_error(answer) == (409, "NOT_CLOSABLE")
 
 
-async def test_sub_agents_work_on_without_their_super_agent(world: Harness) -> None:
+async def test_sub_agents_keep_working_after_their_parent_is_terminated(world: Harness) -> None:
     parent, customer = await create_agent(world), await world.create_subscriber()
     sub_agent = await create_sub_agent(world, parent, balance="50")
     assert (await change_status(world, parent, "terminate")).status_code == 200
@@ -160,7 +162,7 @@ async def test_sub_agents_work_on_without_their_super_agent(world: Harness) -> N
 
 
 @pytest.mark.parametrize("verb", ["suspend", "terminate"])
-async def test_who_is_not_active_moves_no_money_and_gets_none(world: Harness, verb: str) -> None:
+async def test_inactive_agent_cannot_send_or_receive_money(world: Harness, verb: str) -> None:
     parent, customer = (
         await create_agent(world, balance="100"),
         await world.create_subscriber(balance="9"),
@@ -187,14 +189,16 @@ async def test_who_is_not_active_moves_no_money_and_gets_none(world: Harness, ve
     assert await get_balances(world, agent) == ("0.00", "0.00")
 
 
-async def test_of_many_suspensions_at_once_one_suspends(world: Harness) -> None:
+async def test_concurrent_suspensions_apply_once(world: Harness) -> None:
     agent = await create_agent(world)
     answers = await asyncio.gather(*(change_status(world, agent, "suspend") for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
     assert len(await world.list_audit_entries(agent["id"], "agent.suspended")) == 1
 
 
-async def test_no_float_arrives_at_an_agent_who_is_being_terminated(world: Harness) -> None:
+async def test_concurrent_funding_and_termination_leave_no_float_on_a_terminated_agent(
+    world: Harness,
+) -> None:
     for _ in range(5):
         agent = await create_agent(world)
         terminated, funded = await asyncio.gather(
@@ -205,7 +209,9 @@ async def test_no_float_arrives_at_an_agent_who_is_being_terminated(world: Harne
         assert await get_balances(world, agent) == (expected, "0.00")
 
 
-async def test_nobody_becomes_the_sub_agent_of_who_is_being_terminated(world: Harness) -> None:
+async def test_concurrent_registration_cannot_add_a_sub_agent_to_a_terminated_parent(
+    world: Harness,
+) -> None:
     parent = await create_agent(world)
     child = {"agent_type": "sub_agent", "parent_agent_id": parent["id"]}
     *registered, terminated = await asyncio.gather(

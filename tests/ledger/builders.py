@@ -1,4 +1,4 @@
-"""A small economy written straight into the database, for tests of the ledger itself."""
+"""Accounts and parties written directly to the database, for tests of the ledger itself."""
 
 import itertools
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _sequence = itertools.count(1)
 
 
 class PlaintextPin(msgspec.Struct, frozen=True):
-    """A stored PIN whose verifier is the PIN: how PINs are protected is not the ledger's matter."""
+    """Stored PIN whose verifier is the PIN itself; PIN protection is not tested here."""
 
     verifier: bytes
     key_id: str = "test"
@@ -39,7 +39,7 @@ def is_correct_pin(state: PinState, pin: str) -> bool:
 
 
 class FakeClock:
-    """A clock that stands still until a test moves it."""
+    """Clock that advances only when a test sets it."""
 
     def __init__(self, moment: datetime | None = None) -> None:
         self.now = moment or datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -49,7 +49,7 @@ class FakeClock:
 
 
 class LedgerDriver:
-    """Accounts by nickname, and a ledger to move money between them."""
+    """A ledger, and methods that create its accounts and submit commands."""
 
     def __init__(self, database: Database, ledger: Ledger, clock: FakeClock) -> None:
         self.database = database
@@ -66,7 +66,7 @@ class LedgerDriver:
         timezone: str = "Africa/Freetown",
         slot: int = 1,
     ) -> "LedgerDriver":
-        """Another slot is another process on the same books."""
+        """Open a driver; a different slot simulates another process on the same database."""
         clock = clock or FakeClock()
         signals = Signals(url)
         await signals.start()
@@ -201,7 +201,7 @@ class LedgerDriver:
         return partner_id
 
     async def deposit(self, account_id: int, amount: int) -> None:
-        """Cash comes in: past the limits, through the ledger like everything else."""
+        """Deposit cash, bypassing limits, with the same rows the ledger would write."""
         async with self.database.transaction() as tx:
             cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
             transaction_id = self.new_id()
@@ -262,12 +262,12 @@ class LedgerDriver:
         return await self.ledger.submit(order)
 
     async def submit_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
-        """As one batch."""
+        """Process the commands as one batch."""
         return await self.ledger._run_with_retries(orders)
 
 
 async def require_balanced_books(database: Database) -> None:
-    """What must be true whatever happened: proven from the entries alone."""
+    """Verify the ledger's invariants from its entries."""
     async with database.connection() as connection:
         proof = await verify(connection)
     assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

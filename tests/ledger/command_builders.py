@@ -1,4 +1,4 @@
-"""Orders that tests of what the ledger tells have in common."""
+"""Command builders shared by several ledger tests."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ from tapgate.store.database import Database
 
 @pytest.fixture
 async def books(database_url: str, database: Database) -> AsyncIterator[LedgerDriver]:
-    """An empty economy; whatever a test does in it, the books must hold afterwards."""
+    """Ledger without accounts; its invariants are verified after the test."""
     books = await LedgerDriver.open(database_url, database)
     try:
         yield books
@@ -21,7 +21,7 @@ async def books(database_url: str, database: Database) -> AsyncIterator[LedgerDr
 
 
 class CountingConnection:
-    """A connection that counts the statements of whoever writes on it."""
+    """Connection wrapper that records the statements executed on it."""
 
     def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
         self._connection = connection
@@ -39,7 +39,7 @@ class CountingConnection:
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement with which a batch is written."""
+    """Record every statement that writes a batch."""
     from tapgate.ledger import engine
 
     seen: list[str] = []

@@ -32,7 +32,7 @@ class LoadPlan(msgspec.Struct, kw_only=True):
     cards: list[str]
     command_count: int
     max_concurrency: int = 50
-    #: Everybody asks for the same one thing under this name.
+    #: If set, every command is the same request with this idempotency key.
     shared_request_id: str | None = None
     pin: str | None = None
 
@@ -72,7 +72,7 @@ def build_random_command(plan: LoadPlan, chance: random.Random, number: int) -> 
     else:
         payer, payee = commands.processor_party(chance.choice(plan.merchants)), wallet
     amount = chance.randrange(1, 20_00)
-    # Now and then the same name again, also in the other process.
+    # Some commands reuse an idempotency key, also across processes.
     name = f"{plan.seed}-{number}" if chance.random() < 0.8 else f"shared-{number % 50}"
     return build_command(plan, kind, (payer, payee), amount, name)
 

@@ -1,5 +1,7 @@
-"""What the ledger should do, said once more in the plainest way: one economy in dictionaries, one
-command after the other, no batches, no database. The ledger is tested against it."""
+"""Reference model of the ledger: dictionaries, one command at a time, no batches, no database.
+
+The ledger is tested against it.
+"""
 
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -11,17 +13,17 @@ from tapgate.ledger import chart
 PIN = "1234"
 CHILD_PIN = "4321"
 
-# Small figures, so that random amounts meet every limit. Minor units.
+# Low limits, so random amounts reach each of them. In minor units.
 LIMITS = {
     1: {"max_balance": 2_000, "transaction": 700, "day": 1_500, "month": 2_000, "no_pin": 50},
     2: {"max_balance": 4_000, "transaction": 900, "day": 2_500, "month": 3_000, "no_pin": 80},
 }
 REVIEW_ABOVE = 600
 MAX_PAYMENTS_PER_DAY = 9
-MAX_WRONG_PINS_PER_DAY = 4  # own and child card's; more of them block
+MAX_WRONG_PINS_PER_DAY = 4  # wallet and child card combined; more than this blocks
 CHILD_LIMIT = 300
-REVIEW_CASH_ABOVE = 280  # a cash-in for its payee, a cash-out for its agent
-MAX_CASH_OPERATIONS_PER_DAY = 8  # of one agent
+REVIEW_CASH_ABOVE = 280  # cash-in checks the payee, cash-out the agent
+MAX_CASH_OPERATIONS_PER_DAY = 8  # per agent
 COMMISSION_RATES = {chart.AGENT_CASHIN: 1_000, chart.AGENT_CASHOUT: 700}  # thousandths of a percent
 MIN_COMMISSIONED_AMOUNT = 50
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
@@ -35,7 +37,7 @@ LIMITED_TYPES = (*MONITORED_TYPES, "agent_cashout")
 
 @dataclass
 class Step:
-    """One thing that is asked for. `amount` None is all of it."""
+    """One command for the model. An `amount` of None means the full remaining amount."""
 
     kind: str
     payer: str = ""
@@ -43,14 +45,14 @@ class Step:
     amount: int | None = 0
     pin: str | None = None
     request: str | None = None
-    original: int | None = None  # which of the transactions so far
+    original: int | None = None  # index into the transactions so far
     release: bool = True
     hours: int = 0
 
 
 @dataclass
 class ModelTransaction:
-    """A transaction of the model."""
+    """Transaction of the model."""
 
     kind: str
     payer: str
@@ -62,9 +64,7 @@ class ModelTransaction:
     created_at: datetime
     refunded: int = 0
     posted_at: datetime | None = None
-    unmatched_cash: int = (
-        0  # of a cash movement: what a later one in the other direction is matched with
-    )
+    unmatched_cash: int = 0  # cash not yet matched with a later movement in the opposite direction
 
 
 @dataclass
@@ -78,10 +78,10 @@ class ReferenceModel:
     spent_without_pin: dict[tuple[str, date], int] = field(default_factory=dict)
     transactions: list[ModelTransaction] = field(default_factory=list)
     outcomes_by_request: dict[str, tuple[Any, Any]] = field(default_factory=dict)
-    accrued_commission: int = 0  # by the agent, in thousandths of a percent of a minor unit
+    accrued_commission: int = 0  # earned by the agent, in thousandths of a percent of a minor unit
 
     def run(self, step: Step) -> Code | str | None:
-        """The code of an objection, or the status of what happened."""
+        """Return the failure code or the status of the resulting transaction."""
         if step.kind == "settle":
             return self._decide_review(step)
         asked = (step.kind, step.payer, step.payee, step.amount, step.original)
@@ -145,7 +145,7 @@ class ReferenceModel:
             self.balances["expense"] -= commission
 
     def _calculate_commission(self, made: ModelTransaction) -> int:
-        """Every unit of cash is matched with the oldest one that went the other way."""
+        """Match each unit of cash with the oldest unmatched unit in the opposite direction."""
         since = max(made.created_at - DAY, self.now - WEEK)
         earlier = [
             other
@@ -203,7 +203,7 @@ class ReferenceModel:
         return Code.INVALID_PIN
 
     def _sum_sent(self, payer: str, card: str | None = None) -> tuple[int, int]:
-        """What was sent today and this month, less what was given back."""
+        """Return the amounts sent today and this month, net of refunds."""
         sent = [
             made
             for made in self.transactions

@@ -1,5 +1,4 @@
-"""Random sequences of commands: the ledger and the plain model agree about everything, and it does
-not matter how the commands fall into batches."""
+"""Random command sequences: the ledger agrees with the reference model for any batch split."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +21,7 @@ from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction,
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
-START = datetime(2026, 3, 30, 9, tzinfo=UTC)  # a month ends within the longest sequences
+START = datetime(2026, 3, 30, 9, tzinfo=UTC)  # the longest sequences cross the end of the month
 OWNERS = {"w0": 100, "w1": 101, "w2": 102, "agent": 103, "merchant": 104, "partner": 105}
 ACCOUNTS = {name: owner * 10 for name, owner in OWNERS.items()}
 ACCOUNTS |= {"commission": 2000, "fees": 2001, "expense": 2002, "cash": 2003}
@@ -120,7 +119,7 @@ def build_rules() -> Rules:
     )
 
 
-#: About payees and agents.
+#: Rules that apply to payees and agents.
 CASH_RULES: list[dict[str, Any]] = [
     {
         "id": number,
@@ -155,7 +154,7 @@ def build_rule(number: int, kind: str, threshold: int, window: int | None, actio
 
 
 def build_command(step: Step, made: list[int]) -> LedgerCommand:
-    """A step as the ledger is asked; `made` are the identifiers of the transactions so far."""
+    """Build the ledger command for a step; `made` holds the ids of the transactions so far."""
     original = made[step.original] if step.original is not None else None
     if step.kind == "settle":
         assert original is not None
@@ -193,7 +192,7 @@ def build_model() -> ReferenceModel:
 
 
 class InMemoryLedger:
-    """The decisions of the ledger without a database: `decide` and `apply` over one state."""
+    """Ledger decisions without a database: `decide` and `apply_decision` over one state."""
 
     def __init__(self) -> None:
         self.new_id = ids.IdGenerator(1)
@@ -247,7 +246,7 @@ class InMemoryLedger:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
 
     def advance_counts(self, plain: ReferenceModel) -> None:
-        """What the database would count anew for the next batch."""
+        """Set the counts that the database would load for the next batch."""
         self.state.now, self.state.today = plain.now, plain.now.date()
         self.state.window_totals = count_recent(plain)
         self.state.wrong_pin_counts = {
@@ -321,7 +320,7 @@ def count_recent(plain: ReferenceModel) -> dict[tuple[int, int], tuple[int, int]
 
 
 async def create_economy(books: LedgerDriver) -> None:
-    """The model's economy in the database, under the same numbers."""
+    """Create the model's rules in the database."""
     async with books.database.transaction() as tx:
         for level, figures in reference_model.LIMITS.items():
             await tx.execute(
@@ -364,7 +363,7 @@ async def create_economy(books: LedgerDriver) -> None:
 
 
 class DatabaseLedger:
-    """One copy of the model's economy; several live in one database."""
+    """One copy of the model's accounts; one database holds several copies."""
 
     def __init__(self, books: LedgerDriver) -> None:
         self.ledger_driver = books
@@ -444,7 +443,8 @@ class DatabaseLedger:
 
 @pytest.fixture
 async def economy(database_url: str, database: Database) -> Any:
-    # Like a process: the ledger takes another slot of the sequence when the clock goes back.
+    # Allocate the slot like a process does: the ledger takes its next slot from this sequence when
+    # the clock is set back.
     slot = await database.fetchval("SELECT nextval('process_slots')")
     books = await LedgerDriver.open(database_url, database, FakeClock(START), slot=slot)
     await create_economy(books)
@@ -453,8 +453,10 @@ async def economy(database_url: str, database: Database) -> Any:
 
 
 def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
-    """The sequence cut into batches: where `cuts` say, at every wait, and before a step that names
-    a transaction, whose identifier nobody knows before its batch is done."""
+    """Split the sequence into batches at `cuts`, at every wait and before each dependent step.
+
+    A step that refers to an earlier transaction needs an id that is known only after its batch.
+    """
     batches: list[list[Step]] = [[]]
     for number, step in enumerate(sequence):
         if number in cuts or step.kind == "wait" or step.original is not None:
@@ -465,8 +467,8 @@ def split_into_batches(sequence: list[Step], cuts: set[int]) -> list[list[Step]]
     return [batch for batch in batches if batch]
 
 
-async def test_batches_of_any_split_agree_with_the_model(economy: LedgerDriver) -> None:
-    """One copy of the economy takes the commands one by one, the other in batches."""
+async def test_any_batch_split_agrees_with_the_model(economy: LedgerDriver) -> None:
+    """One copy of the accounts gets the commands one by one, the other in batches."""
     for number in range(20):
         sequence, cuts = draw_sequence(number)
         await compare_with_model(economy, sequence, cuts, number)
@@ -476,11 +478,11 @@ async def test_batches_of_any_split_agree_with_the_model(economy: LedgerDriver) 
 
 
 def draw_sequence(number: int) -> tuple[list[Step], set[int]]:
-    """A random sequence, and where to cut it; the same for the same number."""
+    """Return a random sequence and its cuts, deterministic for each number."""
     found: list[tuple[list[Step], set[int]]] = []
 
     @settings(
-        max_examples=2,  # the first one is the simplest
+        max_examples=2,  # the first example is always the simplest
         database=None,
         phases=[Phase.generate],
     )

@@ -1,4 +1,4 @@
-"""Saved under load and restored while the load goes on: what was acknowledged by then is in it."""
+"""Backup and restore under load: the backup contains every transaction acknowledged before it."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from store.test_backup import fetch_rows, restore_backup, save_backup
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
-#: More than are done before it is restored, however long that takes.
+#: More commands than the processes can finish before the restore completes.
 _COMMAND_COUNT = 20_000
 _ENTRIES_SQL = "SELECT * FROM entries ORDER BY transaction_id, position"
 _TRANSACTIONS_SQL = """SELECT id, type, amount, fee_amount, from_account, to_account,
@@ -23,7 +23,7 @@ _TRANSACTIONS_SQL = """SELECT id, type, amount, fee_amount, from_account, to_acc
 
 
 class RecordedResponses:
-    """Each answer, and when it was heard."""
+    """Responses of a process with the time each was received."""
 
     def __init__(self) -> None:
         self.responses: list[tuple[float, dict[str, Any]]] = []
@@ -42,7 +42,7 @@ class RecordedResponses:
         }
 
 
-async def test_a_backup_under_load(
+async def test_backup_under_load_is_consistent_and_accepts_retries(
     books: LedgerDriver, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     plan = await build_plan(books, database_url, orders=_COMMAND_COUNT)
@@ -67,7 +67,7 @@ async def test_a_backup_under_load(
     )
     assert manifest.tables["transactions"] == len(facts)
     assert manifest.tables["entries"] == len(moved)
-    # What was acknowledged before is in it; what is in it is what happened, and not half of it.
+    # Everything acknowledged before the backup is in it, and its rows match the source completely.
     acknowledged = heard[0].list_before(before=manifest.moment) | heard[1].list_before(
         before=manifest.moment
     )
@@ -80,8 +80,8 @@ async def test_a_backup_under_load(
     assert moved == [row for row in await fetch_rows(database_url, _ENTRIES_SQL) if row[0] in ids]
     await require_balanced_books(empty_url)
 
-    # Who was acknowledged since asks again: what is there is told again, the rest is done.
-    own = f"{plan.seed}-"  # other names stand for several requests
+    # Clients retry against the restored database: stored requests replay, the rest execute.
+    own = f"{plan.seed}-"  # shared keys are used by several requests
     there = {row[9]: row[0] for row in facts if str(row[9]).startswith(own)}
     done = max(int(name.removeprefix(own)) for name in there)
     more = msgspec.structs.replace(plan, url=empty_url, slot=12, command_count=done + 200)

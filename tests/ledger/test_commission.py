@@ -1,4 +1,4 @@
-"""Commission on cash-in and cash-out: money that goes back and forth earns once."""
+"""Commission on cash-in and cash-out: cash that circulates earns only once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -64,14 +64,14 @@ async def decide_review(books: LedgerDriver, transaction_id: int, *, release: bo
     return (await books.submit(order)).require_accepted().commission
 
 
-async def test_cash_in_earns_on_what_was_not_cashed_out_before(books: LedgerDriver) -> None:
+async def test_cash_in_earns_only_above_the_recent_cash_out(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     assert await submit_and_get_commission(books, build_cash_out(agent, customer, 400_00)) == 0
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
 
 
-async def test_cash_out_is_used_up_by_several_cash_ins(books: LedgerDriver) -> None:
+async def test_several_cash_ins_consume_earlier_cash_outs(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     for amount in (300_00, 300_00):
         await books.submit(build_cash_out(agent, customer, amount))
@@ -84,7 +84,7 @@ async def test_cash_out_is_used_up_by_several_cash_ins(books: LedgerDriver) -> N
     assert sum(row["amount"] for row in rows) == 600_00
 
 
-async def test_one_batch_decides_like_many(books: LedgerDriver) -> None:
+async def test_commission_in_one_batch_equals_separate_batches(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     outcomes = await books.submit_batch(
         [
@@ -96,7 +96,7 @@ async def test_one_batch_decides_like_many(books: LedgerDriver) -> None:
     assert [outcome.require_accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
 
 
-async def test_other_agents_and_customers_are_not_matched(books: LedgerDriver) -> None:
+async def test_cash_matches_only_the_same_agent_and_customer(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     other_agent, other_customer = await create_agent_and_customer(books)
     await books.submit(build_cash_out(agent, customer, 1_000_00))
@@ -112,7 +112,7 @@ async def test_other_agents_and_customers_are_not_matched(books: LedgerDriver) -
 
 
 @pytest.mark.parametrize(("later", "earns"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
-async def test_cash_out_counts_for_24_hours(
+async def test_cash_out_is_matched_for_24_hours(
     books: LedgerDriver, later: timedelta, earns: int
 ) -> None:
     agent, customer = await create_agent_and_customer(books)
@@ -121,7 +121,7 @@ async def test_cash_out_counts_for_24_hours(
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == earns
 
 
-async def test_failed_and_refused_transactions_count_for_nothing(books: LedgerDriver) -> None:
+async def test_declined_and_rejected_cash_transactions_are_not_matched(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     too_much = await books.submit(build_cash_out(agent, customer, 60_000_00))
     assert too_much.code == Code.INSUFFICIENT_FUNDS
@@ -140,7 +140,7 @@ async def test_failed_and_refused_transactions_count_for_nothing(books: LedgerDr
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_replayed_cash_in_uses_nothing_up(books: LedgerDriver) -> None:
+async def test_replayed_cash_in_consumes_no_cash_out(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     await books.submit(build_cash_out(agent, customer, 500_00))
     order = msgspec.structs.replace(
@@ -151,7 +151,7 @@ async def test_replayed_cash_in_uses_nothing_up(books: LedgerDriver) -> None:
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 200_00)) == 1_00
 
 
-async def test_held_cash_out_counts_from_when_it_moved(books: LedgerDriver) -> None:
+async def test_held_cash_out_is_matched_from_its_release(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     await hold_for_review(books, chart.AGENT_CASHOUT, "payer")
     held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
@@ -163,7 +163,7 @@ async def test_held_cash_out_counts_from_when_it_moved(books: LedgerDriver) -> N
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 6_00
 
 
-async def test_rejected_cash_out_does_not_count(books: LedgerDriver) -> None:
+async def test_rejected_cash_out_is_not_matched(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     await hold_for_review(books, chart.AGENT_CASHOUT, "agent")
     held = (await books.submit(build_cash_out(agent, customer, 400_00))).require_accepted()
@@ -171,7 +171,7 @@ async def test_rejected_cash_out_does_not_count(books: LedgerDriver) -> None:
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 1_000_00)) == 10_00
 
 
-async def test_held_cash_in_earns_when_it_is_released(books: LedgerDriver) -> None:
+async def test_held_cash_in_earns_on_release(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     await books.submit(build_cash_out(agent, customer, 400_00))
     await hold_for_review(books, chart.AGENT_CASHIN, "payee")
@@ -181,14 +181,14 @@ async def test_held_cash_in_earns_when_it_is_released(books: LedgerDriver) -> No
     ]
     assert (first.status, first.commission) == ("under_review", 0)
     assert await books.get_balance(agent, chart.COMMISSION) == 0
-    # A rejected one uses nothing up; a long review does not let the cash-out expire.
+    # A rejected cash-in consumes nothing, and a long review does not expire the cash-out.
     await decide_review(books, first.transaction_id, release=False)
     books.clock.now += 3 * DAY
     assert await decide_review(books, second.transaction_id) == 6_00
     assert await books.get_balance(agent, chart.COMMISSION) == 6_00
 
 
-async def test_cash_out_commission_is_not_farmed_either(books: LedgerDriver) -> None:
+async def test_circulating_cash_earns_cash_out_commission_only_once(books: LedgerDriver) -> None:
     agent, customer = await create_agent_and_customer(books)
     await set_commission_rate(books, chart.AGENT_CASHOUT, 500)
     orders = [build_cash_in(agent, customer, 1_000_00), build_cash_out(agent, customer, 1_000_00)]
@@ -199,8 +199,8 @@ async def test_cash_out_commission_is_not_farmed_either(books: LedgerDriver) -> 
     assert [await submit_and_get_commission(books, order) for order in orders] == [10_00, 5_00]
 
 
-async def test_rounding_error_is_carried_over(books: LedgerDriver) -> None:
-    """1 % of 10.50 is 10.5 cents: half up, but not every time."""
+async def test_rounding_remainder_is_carried_over(books: LedgerDriver) -> None:
+    """1% of 10.50 is 10.5 cents, which must not round up every time."""
     agent, customer = await create_agent_and_customer(books)
     pieces = [
         await submit_and_get_commission(books, build_cash_in(agent, customer, 10_50))
@@ -218,7 +218,7 @@ async def test_amount_below_the_minimum_earns_nothing(books: LedgerDriver) -> No
     assert await submit_and_get_commission(books, build_cash_in(agent, customer, 10_00)) == 10
 
 
-async def test_plain_payments_need_no_further_statement(
+async def test_payments_execute_no_commission_statements(
     books: LedgerDriver, statements: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, customer = await create_agent_and_customer(books)
@@ -241,8 +241,8 @@ async def test_plain_payments_need_no_further_statement(
     assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
 
 
-async def test_recent_cash_is_found_by_its_own_index(books: LedgerDriver) -> None:
-    """Also by a plan that was made while there was nothing: it is kept for good."""
+async def test_recent_cash_query_uses_its_index(books: LedgerDriver) -> None:
+    """Also with a plan cached while the table was empty, because the connection keeps it."""
     plans: list[str] = []
     async with books.ledger._database.connection() as connection:
 
@@ -268,7 +268,7 @@ async def test_old_matches_are_pruned(books: LedgerDriver) -> None:
 
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
-    """Several processes on the same books."""
+    """Three processes on the same database."""
     found = [await LedgerDriver.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
     try:
         yield found
@@ -278,10 +278,10 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
             await books.close()
 
 
-async def test_parallel_cash_ins_do_not_earn_on_the_same_money(
+async def test_concurrent_cash_ins_do_not_earn_on_the_same_cash(
     processes: list[LedgerDriver],
 ) -> None:
-    """In three processes on one database, whatever order they get the locks in."""
+    """Three processes share one database and acquire the locks in any order."""
     books = processes[0]
     agent, customer = await create_agent_and_customer(books)
     for other in processes[1:]:
@@ -298,13 +298,13 @@ async def test_parallel_cash_ins_do_not_earn_on_the_same_money(
         assert await books.get_balance(agent, chart.COMMISSION) - before == 5_00
 
 
-async def test_parallel_round_trips_earn_once(processes: list[LedgerDriver]) -> None:
-    """Cash-ins and cash-outs of the same amount in any order: the net is what earns at most."""
+async def test_concurrent_round_trips_earn_nothing(processes: list[LedgerDriver]) -> None:
+    """Equal cash-ins and cash-outs in any order, all covered by an earlier cash-out."""
     books = processes[0]
     agent, customer = await create_agent_and_customer(books)
     for other in processes[1:]:
         other.ledger._invalidate_rules()
-    await books.submit(build_cash_out(agent, customer, 20_000_00))  # enough for all that follow
+    await books.submit(build_cash_out(agent, customer, 20_000_00))  # covers all cash-ins below
     orders = [build_cash_in(agent, customer, 100_00), build_cash_out(agent, customer, 100_00)] * 30
     outcomes = await asyncio.gather(
         *(processes[place % 3].submit(order) for place, order in enumerate(orders))
@@ -317,7 +317,10 @@ movements = st.lists(st.integers(-500, 500).filter(bool), min_size=1, max_size=2
 
 
 class InMemoryAgent(InMemoryLedger):
-    """One agent and one customer without limits. Commission is the whole part that earns one."""
+    """One agent and one customer without limits.
+
+    At the default rate the commission equals the amount that earns.
+    """
 
     def __init__(self, rate: int = 100_000) -> None:
         super().__init__()
@@ -341,7 +344,7 @@ class InMemoryAgent(InMemoryLedger):
             account.balance += 10**6
 
     def move_cash(self, amount: int) -> int:
-        """Cash in (above zero) or out, and return the commission."""
+        """Cash in (positive) or out (negative), and return the commission."""
         before = self.total_commission
         kind = chart.AGENT_CASHIN if amount > 0 else chart.AGENT_CASHOUT
         payer, payee = ("agent", "w0") if amount > 0 else ("w0", "agent")
@@ -356,9 +359,13 @@ class InMemoryAgent(InMemoryLedger):
 
 @settings(max_examples=500)
 @given(movements)
-def test_only_the_net_inflow_and_the_capital_that_moved_earn(amounts: list[int]) -> None:
-    """Within a day, cash-in earns on the highest net inflow; cash-out on no more than the largest
-    difference between inflow and outflow."""
+def test_cash_in_earns_on_peak_net_inflow_and_cash_out_at_most_on_its_range(
+    amounts: list[int],
+) -> None:
+    """Within a day, cash-in earns on the highest net inflow.
+
+    Cash-out earns at most on the difference between the highest and the lowest net inflow.
+    """
     till = InMemoryAgent()
     earned_in = earned_out = net = highest = lowest = 0
     for amount in amounts:
@@ -377,7 +384,7 @@ def test_only_the_net_inflow_and_the_capital_that_moved_earn(amounts: list[int])
     st.integers(1, 100_000),
     st.integers(0, 2_000),
 )
-def test_splitting_an_amount_earns_nothing_extra(
+def test_splitting_an_amount_earns_no_extra_commission(
     pieces: list[int], rate: int, cashed_out: int
 ) -> None:
     whole, split = InMemoryAgent(rate), InMemoryAgent(rate)

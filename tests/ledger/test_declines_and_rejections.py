@@ -1,4 +1,4 @@
-"""Every objection the ledger has, whether it is recorded, and which comes first."""
+"""Every decline and rejection of the ledger: whether it is stored, and the order of checks."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ def build_p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> 
         (commands.account_party(1), Code.ACCOUNT_NOT_FOUND),
     ],
 )
-async def test_unknown_parties_are_refused_and_nothing_is_recorded(
+async def test_unknown_party_is_rejected_and_not_stored(
     books: LedgerDriver, payer: Party, code: Code
 ) -> None:
     known = commands.subscriber_party(await books.create_subscriber(10_00))
@@ -53,7 +53,7 @@ async def test_unknown_parties_are_refused_and_nothing_is_recorded(
     assert await list_failure_codes(books) == []
 
 
-async def test_to_oneself(books: LedgerDriver) -> None:
+async def test_transfer_to_the_senders_own_card_is_rejected(books: LedgerDriver) -> None:
     sender = await books.create_subscriber(10_00)
     child = await books.create_card(sender, daily_limit=5_00, pin="4321")
     assert (
@@ -62,7 +62,7 @@ async def test_to_oneself(books: LedgerDriver) -> None:
     assert await list_failure_codes(books) == []
 
 
-async def test_a_key_for_subscribers_money_moves_no_other(books: LedgerDriver) -> None:
+async def test_wallets_only_command_cannot_debit_an_agent(books: LedgerDriver) -> None:
     agent, someone = await books.create_agent(10_00), await books.create_subscriber()
     outcome = await books.submit(
         build_command(
@@ -76,7 +76,7 @@ async def test_a_key_for_subscribers_money_moves_no_other(books: LedgerDriver) -
     assert outcome.code == Code.FORBIDDEN
 
 
-async def test_agents_transfer_to_their_own_sub_agents_only(books: LedgerDriver) -> None:
+async def test_agents_can_transfer_only_to_their_own_sub_agents(books: LedgerDriver) -> None:
     agent, stranger = await books.create_agent(10_00), await books.create_agent()
     outcome = await books.submit(
         build_command(
@@ -86,14 +86,14 @@ async def test_agents_transfer_to_their_own_sub_agents_only(books: LedgerDriver)
     assert outcome.code == Code.FORBIDDEN
 
 
-async def test_pin_required(books: LedgerDriver) -> None:
+async def test_missing_required_pin_is_rejected_and_not_stored(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     order = build_p2p(sender, commands.subscriber_party(receiver), pin_policy="required")
     assert (await books.submit(order)).code == Code.PIN_REQUIRED
     assert await list_failure_codes(books) == []
 
 
-async def test_without_a_pin_up_to_a_limit_each_and_five_times_that_a_day(
+async def test_card_payments_without_pin_are_capped_per_payment_and_at_five_times_that_per_day(
     books: LedgerDriver,
 ) -> None:
     payer, merchant = await books.create_subscriber(10_000_00), await books.create_processor()
@@ -123,7 +123,7 @@ async def test_without_a_pin_up_to_a_limit_each_and_five_times_that_a_day(
     assert await list_failure_codes(books) == []
 
 
-async def test_three_wrong_pins_lock_for_half_an_hour(books: LedgerDriver) -> None:
+async def test_three_wrong_pins_lock_the_account_for_30_minutes(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
 
     async def send(pin: str) -> tuple[Code | None, object]:
@@ -132,7 +132,7 @@ async def test_three_wrong_pins_lock_for_half_an_hour(books: LedgerDriver) -> No
         return outcome.code, outcome.details
 
     assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
-    assert await send(PIN) == (None, None)  # a right one resets the count
+    assert await send(PIN) == (None, None)  # a correct PIN resets the count
     for remaining in (2, 1, 0):
         assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": remaining})
     locked = (Code.ACCOUNT_LOCKED, {"locked_until": "2026-03-10T12:30:00.000Z"})
@@ -145,7 +145,7 @@ async def test_three_wrong_pins_lock_for_half_an_hour(books: LedgerDriver) -> No
     assert await list_failure_codes(books) == []
 
 
-async def test_a_child_card_has_its_own_pin_and_counter(books: LedgerDriver) -> None:
+async def test_child_card_has_its_own_pin_and_failure_count(books: LedgerDriver) -> None:
     parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
     child = await books.create_card(parent, daily_limit=50_00, pin="4321")
     own = await books.create_card(parent)
@@ -168,7 +168,7 @@ async def test_a_child_card_has_its_own_pin_and_counter(books: LedgerDriver) -> 
     assert await pay(own, PIN) is None
 
 
-async def test_states_of_sender_and_receiver(books: LedgerDriver) -> None:
+async def test_inactive_sender_receiver_or_receiving_card_is_declined(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     card = await books.create_card(receiver)
     for owner, party in ((sender, "sender"), (receiver, "receiver")):
@@ -183,7 +183,7 @@ async def test_states_of_sender_and_receiver(books: LedgerDriver) -> None:
     assert await list_failure_codes(books) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
 
 
-async def test_cards_that_do_not_pay(books: LedgerDriver) -> None:
+async def test_unassigned_and_expired_cards_are_declined(books: LedgerDriver) -> None:
     payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
     unlinked = await books.create_card(None)
     expired = await books.create_card(payer, expires_at=books.clock())
@@ -202,7 +202,9 @@ async def test_cards_that_do_not_pay(books: LedgerDriver) -> None:
     assert len(await list_failure_codes(books)) == 2
 
 
-async def test_states_of_agents_processors_and_partners(books: LedgerDriver) -> None:
+async def test_blocked_agents_processors_and_partners_cannot_send_or_receive(
+    books: LedgerDriver,
+) -> None:
     someone = commands.subscriber_party(await books.create_subscriber(100_00))
     agent, merchant = await books.create_agent(100_00), await books.create_processor(100_00)
     partner = await books.create_partner(100_00)
@@ -218,7 +220,7 @@ async def test_states_of_agents_processors_and_partners(books: LedgerDriver) -> 
         assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
 
 
-async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
+async def test_cash_out_checks_the_agent_status_before_limits(
     books: LedgerDriver,
 ) -> None:
     agent, customer = await books.create_agent(), await books.create_subscriber()
@@ -236,7 +238,7 @@ async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
     assert (outcome.code, outcome.details) == (Code.AGENT_NOT_ACTIVE, {"party": "receiver"})
 
 
-async def test_not_enough_money(books: LedgerDriver) -> None:
+async def test_insufficient_funds_and_insufficient_float_are_declined(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     outcome = await books.submit(build_p2p(sender, commands.subscriber_party(receiver), 500_00))
     assert outcome.code == Code.INSUFFICIENT_FUNDS
@@ -254,7 +256,7 @@ async def test_not_enough_money(books: LedgerDriver) -> None:
     assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
 
 
-async def test_refunds_that_cannot_be(books: LedgerDriver) -> None:
+async def test_invalid_refunds_are_rejected_and_not_stored(books: LedgerDriver) -> None:
     payer, merchant, rival = (
         await books.create_subscriber(100_00),
         await books.create_processor(),
@@ -309,8 +311,8 @@ async def test_refunds_that_cannot_be(books: LedgerDriver) -> None:
     assert await list_failure_codes(books) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
 
 
-async def test_the_order_of_objections(books: LedgerDriver) -> None:
-    """Each objection is mended in turn, and the next one shows."""
+async def test_checks_run_in_a_fixed_order(books: LedgerDriver) -> None:
+    """Each failing check is fixed in turn, which reveals the next one."""
     sender, receiver = await books.create_subscriber(), await books.create_subscriber()
     card = await books.create_card(receiver)
     await set_account_status(books, sender, "blocked")
@@ -352,7 +354,7 @@ async def test_the_order_of_objections(books: LedgerDriver) -> None:
     assert await send() is None
 
 
-async def test_nothing_is_recorded_where_there_is_no_amount(books: LedgerDriver) -> None:
+async def test_failed_payout_without_an_amount_is_not_stored(books: LedgerDriver) -> None:
     agent = await books.create_agent()
     await set_account_status(books, agent, "blocked")
     payout = build_command(

@@ -1,4 +1,4 @@
-"""The engine: one bad order fails alone, a lost database fails a batch, too much is refused."""
+"""Ledger engine: batching, isolation of failing commands, lost connections, backpressure."""
 
 import asyncio
 from typing import Any
@@ -16,7 +16,7 @@ from tapgate.ledger.pin_attempts import PinState
 
 
 async def build_transfers(books: LedgerDriver, count: int, **more: Any) -> list[Command]:
-    """Between pairs that nobody else pays."""
+    """Build transfers between separate pairs of wallets."""
     return [
         build_command(
             chart.TRANSFER,
@@ -29,7 +29,7 @@ async def build_transfers(books: LedgerDriver, count: int, **more: Any) -> list[
     ]
 
 
-async def test_orders_that_arrive_together_share_a_batch(books: LedgerDriver) -> None:
+async def test_concurrent_commands_share_a_batch(books: LedgerDriver) -> None:
     orders = await build_transfers(books, 40)
     outcomes = await asyncio.gather(*(books.submit(order) for order in orders))
     assert {outcome.code for outcome in outcomes} == {None}
@@ -38,7 +38,7 @@ async def test_orders_that_arrive_together_share_a_batch(books: LedgerDriver) ->
     assert books.ledger.batch_stats.largest_batch >= 20
 
 
-async def test_an_order_that_cannot_be_decided_fails_alone(
+async def test_command_whose_decision_raises_fails_alone(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_on(state: PinState, pin: str) -> bool:
@@ -53,9 +53,9 @@ async def test_an_order_that_cannot_be_decided_fails_alone(
     assert [outcome.code for outcome in outcomes] == [None, Code.INTERNAL_ERROR, None]
 
 
-async def test_an_order_that_cannot_be_stored_fails_alone(books: LedgerDriver) -> None:
+async def test_command_that_cannot_be_stored_fails_alone(books: LedgerDriver) -> None:
     good = await build_transfers(books, 5)
-    (bad,) = await build_transfers(books, 1, context={"memo": "\0"})  # no text of PostgreSQL
+    (bad,) = await build_transfers(books, 1, context={"memo": "\0"})  # not valid PostgreSQL text
     results = await asyncio.gather(
         *(books.submit(order) for order in (*good, bad)), return_exceptions=True
     )
@@ -67,7 +67,7 @@ async def test_an_order_that_cannot_be_stored_fails_alone(books: LedgerDriver) -
     assert failed.code == Code.INTERNAL_ERROR
 
 
-async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
+async def test_lost_connection_fails_the_batch_and_moves_no_money(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders = await build_transfers(books, 3)
@@ -95,10 +95,10 @@ async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
 
 
 @pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.UniqueViolationError])
-async def test_a_collision_is_tried_again(
+async def test_deadlock_or_unique_violation_retries_the_batch(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    """There should be none; should somebody else's statement make one, nobody notices."""
+    """The ledger itself causes no collisions; one caused by another statement is retried."""
     (order,) = await build_transfers(books, 1)
     original, tries = engine.write, []
 
@@ -113,7 +113,7 @@ async def test_a_collision_is_tried_again(
     assert len(tries) == 2
 
 
-async def test_too_much_waiting_is_refused_at_once(
+async def test_full_queue_rejects_further_commands_immediately(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "MAX_PENDING_COMMANDS", 2)
@@ -128,7 +128,7 @@ async def test_too_much_waiting_is_refused_at_once(
     assert len(refused) < 10
 
 
-async def test_a_caller_who_leaves_does_not_take_the_order_back(books: LedgerDriver) -> None:
+async def test_canceled_caller_does_not_cancel_the_command(books: LedgerDriver) -> None:
     (order,) = await build_transfers(books, 1)
     asking = asyncio.create_task(books.submit(order))
     await asyncio.sleep(0)
@@ -139,7 +139,7 @@ async def test_a_caller_who_leaves_does_not_take_the_order_back(books: LedgerDri
             await asyncio.sleep(0.01)
 
 
-async def test_stopping_carries_what_waits_and_takes_nothing_new(books: LedgerDriver) -> None:
+async def test_stop_processes_pending_commands_and_rejects_new_ones(books: LedgerDriver) -> None:
     orders = await build_transfers(books, 10)
     asking = [asyncio.create_task(books.submit(order)) for order in orders]
     await asyncio.sleep(0)
@@ -150,17 +150,19 @@ async def test_stopping_carries_what_waits_and_takes_nothing_new(books: LedgerDr
     assert refused.value.code == Code.SERVICE_UNAVAILABLE
 
 
-async def test_healthy_says_whether_the_database_answers(books: LedgerDriver) -> None:
+async def test_health_check_fails_after_the_ledger_stops(books: LedgerDriver) -> None:
     assert await books.ledger.check_health()
     await books.ledger.stop()
     assert not await books.ledger.check_health()
 
 
-async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(
+async def test_batches_that_debit_each_others_merchants_do_not_deadlock(
     books: LedgerDriver,
 ) -> None:
-    """Each takes from one merchant and pays the other: locked in one order, nobody has to wait
-    for whoever waits."""
+    """Each batch debits one merchant and credits the other.
+
+    Accounts are locked in a fixed order, so the batches cannot wait for each other.
+    """
     merchants = [await books.create_processor(100_00) for _ in range(2)]
     payers = [await books.create_card(await books.create_subscriber(100_00)) for _ in range(2)]
     receivers = [await books.create_subscriber() for _ in range(2)]
@@ -186,8 +188,8 @@ async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(
     assert books.ledger.batch_stats.retries == 0
 
 
-async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: LedgerDriver) -> None:
-    """An agent has two accounts and one PIN: tries by way of both must not pass each other by."""
+async def test_command_by_account_id_locks_all_accounts_of_its_owner(books: LedgerDriver) -> None:
+    """An agent has two accounts and one PIN, so attempts through either must be serialized."""
     agent, customer = await books.create_agent(), await books.create_subscriber()
     accounts = [await books.get_account_id(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)]
     wrong = [
@@ -209,10 +211,10 @@ async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Led
         assert (await submitted).code == Code.INVALID_PIN
 
 
-async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
+async def test_review_decision_retries_if_the_transaction_appears_during_load(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When accounts were looked for it was not there yet, and so its receiver's is not locked."""
+    """The transaction did not exist when accounts were locked, so its payee is not locked."""
     await remove_limits(books)
     sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
     held = (await books.submit(build_p2p(sender, receiver, 600_000_00))).require_accepted()
@@ -232,10 +234,10 @@ async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
     assert books.ledger.batch_stats.retries == 1
 
 
-async def test_a_card_linked_while_the_batch_is_loaded(
+async def test_card_linked_during_load_retries_the_batch(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its account was not locked when it was looked for: the batch is loaded again."""
+    """The card's account was not locked, so the batch is loaded again."""
     payer, merchant = await books.create_subscriber(10_00), await books.create_processor()
     card = await books.create_card(None)
     account_id = await books.get_account_id(payer)

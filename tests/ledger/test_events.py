@@ -1,4 +1,4 @@
-"""What the ledger tells: in the batch's own transaction, and only what somebody wants to know."""
+"""Ledger events: enqueued in the batch's database transaction, and only if subscribed to."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def list_events(books: LedgerDriver) -> list[tuple[str, int]]:
     return [(row["type"], row["subject_id"]) for row in rows]
 
 
-async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
+async def test_events_without_subscribers_cost_no_statement(
     books: LedgerDriver, statements: list[str]
 ) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
@@ -57,7 +57,7 @@ async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
     assert await books.database.fetchval("SELECT count(*) FROM events") == 0
 
 
-async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
+async def test_batch_raises_all_its_alerts_in_two_statements(
     books: LedgerDriver, statements: list[str]
 ) -> None:
     await remove_limits(books)
@@ -81,7 +81,7 @@ async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
     answers = [outcome.require_accepted() for outcome in outcomes]
     last = [answers[place].transaction_id for place in (13, 27, 41)]
     held = [answer.transaction_id for answer in answers if answer.status == "under_review"]
-    # The first of them had sent one before: the eleventh in an hour is the first too many.
+    # The first sender already sent one transfer; the rule allows ten per hour.
     assert [tuple(row) for row in raised] == [
         (senders[0], False, 5, last[0]),
         (senders[1], False, 4, last[1]),
@@ -90,7 +90,7 @@ async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
     ]
 
 
-async def test_a_batch_of_many_tells_all_in_one_statement(
+async def test_batch_enqueues_all_events_in_one_statement(
     books: LedgerDriver, statements: list[str]
 ) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
@@ -110,7 +110,7 @@ async def test_a_batch_of_many_tells_all_in_one_statement(
     ]
 
 
-async def test_each_endpoint_has_a_delivery_of_what_it_wants(books: LedgerDriver) -> None:
+async def test_each_endpoint_gets_deliveries_of_its_subscribed_events(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     failures = await subscribe_to_events(books, "transaction.failed")
     everything = await subscribe_to_events(books, "*")
@@ -133,7 +133,7 @@ async def test_each_endpoint_has_a_delivery_of_what_it_wants(books: LedgerDriver
     assert await books.database.fetchval("SELECT count(*) FROM events") == 2
 
 
-async def test_a_refusal_and_a_replay_tell_nothing(books: LedgerDriver) -> None:
+async def test_rejections_and_replays_enqueue_no_events(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     await subscribe_to_events(books, "*")
     wrong = await books.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
@@ -144,7 +144,7 @@ async def test_a_refusal_and_a_replay_tell_nothing(books: LedgerDriver) -> None:
     assert await list_events(books) == [("transaction.completed", number)]
 
 
-async def test_what_was_not_committed_is_not_told(
+async def test_rolled_back_batch_enqueues_no_events(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tapgate.ledger import engine
@@ -164,7 +164,7 @@ async def test_what_was_not_committed_is_not_told(
 
 
 @pytest.mark.parametrize(("release", "end"), [(True, "completed"), (False, "failed")])
-async def test_a_review_is_told_with_its_alert_and_again_when_it_ends(
+async def test_review_enqueues_events_for_its_hold_alert_and_outcome(
     books: LedgerDriver, release: bool, end: str
 ) -> None:
     await remove_limits(books)
@@ -186,7 +186,7 @@ async def test_a_review_is_told_with_its_alert_and_again_when_it_ends(
     ]
 
 
-async def test_an_alert_is_told_when_it_is_made_and_not_when_it_is_repeated(
+async def test_alert_event_is_enqueued_on_creation_but_not_on_recurrence(
     books: LedgerDriver,
 ) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
@@ -199,7 +199,7 @@ async def test_an_alert_is_told_when_it_is_made_and_not_when_it_is_repeated(
     assert await list_events(books) == [("alert.created", alert["id"])]
 
 
-async def test_a_refund_is_told_as_itself_and_of_the_payment_it_refunds(
+async def test_refund_enqueues_its_own_event_and_one_for_the_payment(
     books: LedgerDriver,
 ) -> None:
     payer, processor = await books.create_subscriber(100_00), await books.create_processor(50_00)
@@ -231,7 +231,7 @@ async def test_a_refund_is_told_as_itself_and_of_the_payment_it_refunds(
     ]
 
 
-async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_there(
+async def test_float_low_event_is_enqueued_once_per_threshold_crossing(
     books: LedgerDriver,
 ) -> None:
     agent, subscriber = (
@@ -240,7 +240,7 @@ async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_th
     )
     await subscribe_to_events(books, "agent.float_low")
     (await books.submit(build_cash_in(agent, subscriber, 100_00))).require_accepted()
-    assert await list_events(books) == []  # exactly what is low is not below it
+    assert await list_events(books) == []  # a float equal to the threshold is not low
     (await books.submit(build_cash_in(agent, subscriber, 1))).require_accepted()
     (await books.submit(build_cash_in(agent, subscriber, 1_00))).require_accepted()
     assert await list_events(books) == [("agent.float_low", agent)]
@@ -249,7 +249,7 @@ async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_th
     assert await list_events(books) == [("agent.float_low", agent)] * 2
 
 
-async def test_floats_are_told_the_same_however_orders_come_together(books: LedgerDriver) -> None:
+async def test_float_low_events_within_one_batch_follow_each_crossing(books: LedgerDriver) -> None:
     one, other = (
         await books.create_agent(LOW_FLOAT_AMOUNT),
         await books.create_agent(LOW_FLOAT_AMOUNT),

@@ -1,4 +1,4 @@
-"""A repetition moves nothing and gets the first answer."""
+"""Idempotency: a repeated request moves no money and gets the original response."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ def build_transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any)
     )
 
 
-async def test_the_same_request_again(books: LedgerDriver) -> None:
+async def test_replayed_request_returns_the_original_response(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
     first, second = await books.submit(order), await books.submit(order)
@@ -34,7 +34,7 @@ async def test_the_same_request_again(books: LedgerDriver) -> None:
     assert await books.get_balance(sender) == 90_00
 
 
-async def test_the_same_name_for_something_else(books: LedgerDriver) -> None:
+async def test_reusing_a_key_with_different_content_is_a_conflict(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     await books.submit(
         build_transfer(sender, receiver, idempotency_key=build_request_key("one", "this"))
@@ -49,7 +49,7 @@ async def test_the_same_name_for_something_else(books: LedgerDriver) -> None:
     assert (await books.submit(stranger)).code is None
 
 
-async def test_a_decline_is_repeated_though_there_is_money_now(books: LedgerDriver) -> None:
+async def test_replayed_decline_stays_declined_after_a_deposit(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     order = build_transfer(sender, receiver, 200_00, idempotency_key=build_request_key("one"))
     assert (await books.submit(order)).code == Code.INSUFFICIENT_FUNDS
@@ -60,7 +60,7 @@ async def test_a_decline_is_repeated_though_there_is_money_now(books: LedgerDriv
 
 
 @pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
-async def test_what_is_refused_before_it_is_judged_does_not_use_the_name_up(
+async def test_rejection_does_not_consume_the_idempotency_key(
     books: LedgerDriver, refused: str
 ) -> None:
     sender, receiver = await create_pair(books)
@@ -80,7 +80,7 @@ async def test_what_is_refused_before_it_is_judged_does_not_use_the_name_up(
     assert (right.code, right.replayed) == (None, False)
 
 
-async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: LedgerDriver) -> None:
+async def test_replay_returns_the_original_response_after_a_refund(books: LedgerDriver) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     card = await books.create_card(payer)
     order = build_command(
@@ -104,7 +104,9 @@ async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: Led
     assert (await books.submit(refund)).replayed
 
 
-async def test_twins_within_a_batch_and_beside_each_other(books: LedgerDriver) -> None:
+async def test_identical_requests_in_one_batch_and_concurrently_execute_once(
+    books: LedgerDriver,
+) -> None:
     sender, receiver = await create_pair(books)
     order = build_transfer(sender, receiver, idempotency_key=build_request_key("one"))
     outcomes: list[Outcome] = await books.submit_batch([order] * 5)
@@ -114,7 +116,7 @@ async def test_twins_within_a_batch_and_beside_each_other(books: LedgerDriver) -
     assert await books.get_balance(sender) == 90_00
 
 
-async def test_a_partner_reference_is_one_top_up(books: LedgerDriver) -> None:
+async def test_partner_reference_funds_a_wallet_only_once(books: LedgerDriver) -> None:
     partner, customer = await books.create_partner(100_00), await books.create_subscriber()
     other = await books.create_subscriber()
 
@@ -131,7 +133,7 @@ async def test_a_partner_reference_is_one_top_up(books: LedgerDriver) -> None:
         return outcome.code, outcome.replayed
 
     assert await fund(customer, 500_00) == (Code.INSUFFICIENT_FUNDS, False)
-    assert await fund(customer, 40_00) == (None, False)  # a decline does not use it up
+    assert await fund(customer, 40_00) == (None, False)  # a decline does not consume the reference
     assert await fund(customer, 40_00) == (None, True)
     assert await fund(customer, 40_01) == (Code.DUPLICATE_REFERENCE, False)
     assert await fund(other, 40_00) == (Code.DUPLICATE_REFERENCE, False)

@@ -1,4 +1,4 @@
-"""Limits of a transaction, a card, a day, a month and a balance: to the last minor unit."""
+"""Transaction, card, daily, monthly and balance limits, exact to the minor unit."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ async def submit_payment(
     )
 
 
-async def test_one_transaction(books: LedgerDriver) -> None:
+async def test_transaction_limit_is_exact(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
     outcome = await submit_transfer(books, sender, receiver, 50_000_01)
     assert outcome.code == Code.TRANSACTION_LIMIT_EXCEEDED
@@ -48,7 +48,7 @@ async def test_one_transaction(books: LedgerDriver) -> None:
     assert (await submit_transfer(books, sender, receiver, 50_000_00)).code is None
 
 
-async def test_a_day_ends_at_midnight_of_the_platform(books: LedgerDriver) -> None:
+async def test_daily_limit_resets_at_midnight_in_the_platform_timezone(books: LedgerDriver) -> None:
     await set_limits(books, daily_limit=100)
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     assert (await submit_transfer(books, sender, receiver, 99)).code is None
@@ -64,7 +64,7 @@ async def test_a_day_ends_at_midnight_of_the_platform(books: LedgerDriver) -> No
     assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_clock_that_steps_back_gives_no_second_allowance(books: LedgerDriver) -> None:
+async def test_clock_set_back_does_not_reset_the_daily_limit(books: LedgerDriver) -> None:
     await set_limits(books, daily_limit=100)
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
@@ -76,7 +76,7 @@ async def test_a_clock_that_steps_back_gives_no_second_allowance(books: LedgerDr
     assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_month(books: LedgerDriver) -> None:
+async def test_monthly_limit_resets_on_the_first_of_the_month(books: LedgerDriver) -> None:
     await set_limits(books, daily_limit=100, monthly_limit=150)
     sender, receiver = await books.create_subscriber(10_00), await books.create_subscriber()
     assert (await submit_transfer(books, sender, receiver, 100)).code is None
@@ -91,7 +91,7 @@ async def test_a_month(books: LedgerDriver) -> None:
     assert (await submit_transfer(books, sender, receiver, 100)).code is None
 
 
-async def test_a_child_card(books: LedgerDriver) -> None:
+async def test_child_card_has_its_own_daily_limit(books: LedgerDriver) -> None:
     parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
     child = await books.create_card(parent, daily_limit=10_00, pin="4321")
     assert (await submit_payment(books, child, merchant, 9_99, payer_pin="4321")).code is None
@@ -106,7 +106,9 @@ async def test_a_child_card(books: LedgerDriver) -> None:
     assert (await submit_payment(books, child, merchant, 10_00, payer_pin="4321")).code is None
 
 
-async def test_a_clock_behind_the_wallets_day_counts_on_the_card_too(books: LedgerDriver) -> None:
+async def test_card_limit_applies_when_the_clock_is_behind_the_wallets_usage_day(
+    books: LedgerDriver,
+) -> None:
     parent, merchant = await books.create_subscriber(100_00), await books.create_processor()
     child = await books.create_card(parent, daily_limit=10_00, pin="4321")
     own = await books.create_card(parent)
@@ -120,7 +122,7 @@ async def test_a_clock_behind_the_wallets_day_counts_on_the_card_too(books: Ledg
     )
 
 
-async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: LedgerDriver) -> None:
+async def test_maximum_balance_applies_to_receivers_except_for_refunds(books: LedgerDriver) -> None:
     await set_limits(books, max_balance=100_00)
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber(60_00)
     outcome = await submit_transfer(books, sender, receiver, 40_01)
@@ -142,7 +144,9 @@ async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: Ledg
     assert await books.get_balance(receiver) == 110_00
 
 
-async def test_a_refund_gives_the_allowance_back_within_its_window(books: LedgerDriver) -> None:
+async def test_refund_restores_the_limits_of_the_payments_day_and_month(
+    books: LedgerDriver,
+) -> None:
     await set_limits(books, daily_limit=100, monthly_limit=200)
     parent, merchant = await books.create_subscriber(100_00), await books.create_processor(50_00)
     child = await books.create_card(parent, daily_limit=100, pin="4321")
@@ -167,7 +171,7 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Ledger
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
 
     books.clock.now += timedelta(days=1)
-    await refund(first, 60)  # of yesterday: only the month gets it back
+    await refund(first, 60)  # yesterday's payment: only the monthly limit is restored
     assert (await pay_all(100)).code is None
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
     books.clock.now += timedelta(days=1)
@@ -175,7 +179,7 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Ledger
     assert (await pay_all(60)).code is None
 
 
-async def test_what_is_held_counts_until_it_is_rejected(books: LedgerDriver) -> None:
+async def test_held_transaction_counts_toward_limits_until_rejected(books: LedgerDriver) -> None:
     await set_limits(books, max_transaction=600_000_00, daily_limit=600_000_00)
     await set_limits(books, monthly_limit=600_000_00, max_balance=10_000_000_00)
     sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()

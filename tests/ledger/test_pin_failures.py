@@ -1,4 +1,4 @@
-"""Rules about wrong PINs: counted with the try, noticed at once, acted on at the next payment."""
+"""PIN failure rules: counted per attempt, alerted immediately, enforced on the next payment."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def build_alert_details(figure: int, action: str = "alert", **more: str) -> dict
     return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **more}
 
 
-async def test_own_and_child_cards_wrong_pins_are_counted_together(books: LedgerDriver) -> None:
+async def test_wrong_pins_of_own_and_child_cards_are_counted_together(books: LedgerDriver) -> None:
     await add_rule(books)
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     own = await books.create_card(payer)
@@ -64,7 +64,7 @@ async def test_own_and_child_cards_wrong_pins_are_counted_together(books: Ledger
     assert await list_alerts(books) == [(payer, 2, False, paying)]
 
 
-async def test_within_one_batch_too(books: LedgerDriver) -> None:
+async def test_wrong_pins_within_one_batch_block_a_later_payment(books: LedgerDriver) -> None:
     await add_rule(books, action="block")
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     own = await books.create_card(payer)
@@ -85,7 +85,7 @@ async def test_within_one_batch_too(books: LedgerDriver) -> None:
     assert (await list_alerts(books))[0][:2] == (payer, 2)
 
 
-async def test_a_locked_pin_is_not_looked_at_and_not_counted(books: LedgerDriver) -> None:
+async def test_attempts_on_a_locked_pin_are_not_counted(books: LedgerDriver) -> None:
     await add_rule(books)
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     own = await books.create_card(payer)
@@ -94,7 +94,7 @@ async def test_a_locked_pin_is_not_looked_at_and_not_counted(books: LedgerDriver
     assert await list_alerts(books) == [(payer, 1, False, build_alert_details(3))]
 
 
-async def test_block_refuses_until_the_window_is_over(books: LedgerDriver) -> None:
+async def test_block_rule_declines_until_the_window_ends(books: LedgerDriver) -> None:
     await add_rule(books, action="block")
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     own = await books.create_card(payer)
@@ -117,7 +117,7 @@ async def test_review_holds_the_next_payment(books: LedgerDriver) -> None:
     assert [review for _, _, review, _ in await list_alerts(books)] == [False, True]
 
 
-async def test_other_types_of_transactions_are_not_touched(books: LedgerDriver) -> None:
+async def test_rule_does_not_block_other_transaction_types(books: LedgerDriver) -> None:
     await add_rule(books, action="block", threshold=0)
     payer, agent = await books.create_subscriber(100_00), await books.create_agent()
     cash_out = build_command(
@@ -139,7 +139,7 @@ async def test_other_types_of_transactions_are_not_touched(books: LedgerDriver) 
     assert (await books.submit(cash_out)).code is None
 
 
-async def test_an_agents_wrong_pins_are_nobody_elses(books: LedgerDriver) -> None:
+async def test_agent_pin_failures_are_not_counted(books: LedgerDriver) -> None:
     await add_rule(books, threshold=0)
     payer, agent = await books.create_subscriber(100_00), await books.create_agent(100_00)
     cash_in = build_command(
@@ -166,7 +166,7 @@ async def test_an_agents_wrong_pins_are_nobody_elses(books: LedgerDriver) -> Non
     assert await books.database.fetchval("SELECT count(*) FROM pin_failures") == 0
 
 
-async def test_pins_checked_without_a_payment_count_the_same(books: LedgerDriver) -> None:
+async def test_wrong_pins_outside_payments_are_counted(books: LedgerDriver) -> None:
     await add_rule(books, threshold=1)
     payer = await books.create_subscriber()
     child = await books.create_card(payer, daily_limit=1, pin=CHILD_PIN)
@@ -178,7 +178,7 @@ async def test_pins_checked_without_a_payment_count_the_same(books: LedgerDriver
     assert await list_alerts(books) == [(payer, 1, False, build_alert_details(2))]
 
 
-async def test_while_the_rule_is_off_they_are_counted_for_later(books: LedgerDriver) -> None:
+async def test_wrong_pins_are_counted_while_the_rule_is_inactive(books: LedgerDriver) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     own = await books.create_card(payer)
     for _ in range(3):
@@ -189,7 +189,7 @@ async def test_while_the_rule_is_off_they_are_counted_for_later(books: LedgerDri
     assert (await submit_payment(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
 
 
-async def test_what_no_rule_can_count_any_more_is_removed(books: LedgerDriver) -> None:
+async def test_failures_older_than_the_longest_window_are_pruned(books: LedgerDriver) -> None:
     now = books.clock()
     async with books.database.transaction() as tx:
         await pin_failures.add_failures(tx, [1] * 150, now)

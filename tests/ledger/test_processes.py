@@ -1,4 +1,4 @@
-"""Several real processes on the same accounts: nothing is doubled, lost, overdrawn or stuck."""
+"""Several processes on the same accounts: no duplicates, lost commands, overdrafts or deadlocks."""
 
 import asyncio
 import sys
@@ -73,7 +73,9 @@ def build_second_plan(plan: LoadPlan, **changes: Any) -> LoadPlan:
     return msgspec.structs.replace(plan, slot=plan.slot + 1, seed=plan.seed + 1, **changes)
 
 
-async def test_two_processes_on_the_same_accounts(books: LedgerDriver, database_url: str) -> None:
+async def test_two_processes_on_the_same_accounts_lose_and_duplicate_nothing(
+    books: LedgerDriver, database_url: str
+) -> None:
     plan = await build_plan(books, database_url, orders=1_500)
     before = await sum_balances(books)
     answers = await run_processes(plan, build_second_plan(plan))
@@ -86,15 +88,15 @@ async def test_two_processes_on_the_same_accounts(books: LedgerDriver, database_
         Code.DUPLICATE_REQUEST,
         Code.SELF_TRANSFER,
     }
-    # What the two were told is what is there: each request once, with the transaction told.
+    # The stored transactions match the reported outcomes: one transaction per request.
     rows = await books.database.fetch(
         "SELECT id, request_id FROM transactions WHERE request_id IS NOT NULL"
     )
     told = {a["request"]: a["transaction"] for a in answers if a["transaction"] is not None}
     assert {row["request_id"]: row["id"] for row in rows} == told
-    # All money is still there: what the wallets lost, others have.
+    # Total money is conserved.
     assert await sum_balances(books) == before
-    # books' own teardown proves the rest: balances, limits, nobody below zero.
+    # The teardown of the books fixture verifies balances, limits and overdrafts.
 
 
 async def sum_balances(books: LedgerDriver) -> int:
@@ -103,7 +105,7 @@ async def sum_balances(books: LedgerDriver) -> int:
     return int(own) + sum(platform)
 
 
-async def test_one_request_asked_for_100_times_by_two_processes(
+async def test_same_request_sent_100_times_by_two_processes_executes_once(
     books: LedgerDriver, database_url: str
 ) -> None:
     plan = await build_plan(books, database_url, orders=50)
@@ -115,7 +117,7 @@ async def test_one_request_asked_for_100_times_by_two_processes(
     assert await books.get_balance(plan.wallets[0]) == 49_00
 
 
-async def test_50_wrong_pins_from_two_processes_are_three_tries(
+async def test_wrong_pins_from_two_processes_share_one_limit_of_three_attempts(
     books: LedgerDriver, database_url: str
 ) -> None:
     plan = await build_plan(books, database_url, orders=25)
@@ -127,7 +129,7 @@ async def test_50_wrong_pins_from_two_processes_are_three_tries(
     assert [answer["code"] for answer in await run_processes(right)] == [Code.ACCOUNT_LOCKED]
 
 
-async def test_a_wallet_that_can_afford_half_pays_half(
+async def test_two_processes_cannot_overdraw_a_wallet(
     books: LedgerDriver, database_url: str
 ) -> None:
     plan = await build_plan(books, database_url, orders=100, wallet=100_00)
@@ -139,11 +141,11 @@ async def test_a_wallet_that_can_afford_half_pays_half(
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60, 300])
-async def test_kill_9_in_the_middle_of_a_batch(
+async def test_sigkill_mid_batch_keeps_acknowledged_transactions_and_allows_safe_retries(
     books: LedgerDriver, database_url: str, acknowledged: int
 ) -> None:
-    """What was acknowledged is there; what was not is asked again and ends once."""
-    # More than it can have done, however late this process comes to kill it.
+    """Acknowledged transactions are stored; a retry of the others executes each exactly once."""
+    # More commands than the process can finish before it is killed, even on a slow machine.
     plan = await build_plan(books, database_url, orders=20_000)
     process = await start_process(plan)
     assert process.stdout is not None
@@ -157,7 +159,7 @@ async def test_kill_9_in_the_middle_of_a_batch(
         if answer.get("transaction") is not None:
             assert there[answer["request"]] == answer["transaction"]
     own = [int(name.removeprefix(f"{plan.seed}-")) for name in there if "shared" not in name]
-    # All that may be there, and some that are not.
+    # Resend every command that may be stored, plus some that are not.
     again = await run_processes(
         msgspec.structs.replace(plan, slot=12, command_count=max(own, default=0) + 200)
     )

@@ -1,4 +1,4 @@
-"""Who is to be told on the phone: noted in the batch's own transaction, once, and only who must."""
+"""Receipts: enqueued once, in the batch's database transaction, and only for subscribers."""
 
 import asyncio
 import random
@@ -42,7 +42,7 @@ async def submit_and_get_id(books: LedgerDriver, order: LedgerCommand) -> int:
 
 
 @pytest.mark.parametrize("kinds", [(), (MONEY_RECEIVED,), (PAYMENT_MADE,), RECEIPT_KINDS])
-async def test_each_side_of_a_transfer_is_noted_if_it_is_wanted(
+async def test_transfer_enqueues_only_the_enabled_receipt_kinds(
     books: LedgerDriver, kinds: tuple[str, ...]
 ) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
@@ -52,13 +52,13 @@ async def test_each_side_of_a_transfer_is_noted_if_it_is_wanted(
     assert await list_receipts(books) == [one for one in both if one[1] in kinds]
 
 
-async def test_a_ledger_that_is_not_told_otherwise_notes_nothing(books: LedgerDriver) -> None:
+async def test_receipts_are_disabled_by_default(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     await submit_and_get_id(books, build_p2p(sender, receiver, 10_00))
     assert await list_receipts(books) == []
 
 
-async def test_subscribers_are_noted_and_nobody_else(books: LedgerDriver) -> None:
+async def test_only_subscribers_get_receipts(books: LedgerDriver) -> None:
     one, other = await books.create_subscriber(1_000_00), await books.create_subscriber()
     agent, processor, partner = (
         await books.create_agent(500_00),
@@ -104,7 +104,7 @@ async def test_subscribers_are_noted_and_nobody_else(books: LedgerDriver) -> Non
     )
 
 
-async def test_a_refund_is_noted_for_who_had_paid_each_time(books: LedgerDriver) -> None:
+async def test_each_refund_enqueues_a_receipt_for_the_original_payer(books: LedgerDriver) -> None:
     payer, processor = await books.create_subscriber(100_00), await books.create_processor(50_00)
     payment = await submit_and_get_id(books, build_payment(payer, processor, 30_00))
     enable_receipts(books, *RECEIPT_KINDS)
@@ -119,7 +119,7 @@ async def test_a_refund_is_noted_for_who_had_paid_each_time(books: LedgerDriver)
     ]
 
 
-async def test_who_pays_by_card_is_the_wallets_owner(books: LedgerDriver) -> None:
+async def test_card_payment_receipt_goes_to_the_wallet_owner(books: LedgerDriver) -> None:
     parent, processor = await books.create_subscriber(100_00), await books.create_processor()
     card = await books.create_card(parent, daily_limit=50_00, pin="8350")
     enable_receipts(books, *RECEIPT_KINDS)
@@ -132,7 +132,7 @@ async def test_who_pays_by_card_is_the_wallets_owner(books: LedgerDriver) -> Non
     assert await list_receipts(books) == [(number, PAYMENT_MADE, parent)]
 
 
-async def test_who_pays_by_messaging_reads_the_answer_there(books: LedgerDriver) -> None:
+async def test_payer_on_the_messaging_channel_gets_no_receipt(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
     order = Command(
@@ -147,10 +147,10 @@ async def test_who_pays_by_messaging_reads_the_answer_there(books: LedgerDriver)
 
 
 @pytest.mark.parametrize("channel", ["api", "messaging"])
-async def test_what_is_held_is_noted_when_it_is_released_and_once(
+async def test_held_transaction_enqueues_receipts_once_on_release(
     books: LedgerDriver, channel: str
 ) -> None:
-    """Also for who asked in a chat, which could only say that it is held."""
+    """A chat payer also gets a receipt, because the chat could only report the hold."""
     await remove_limits(books)
     sender, receiver = await books.create_subscriber(2_000_000_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
@@ -178,7 +178,7 @@ async def test_what_is_held_is_noted_when_it_is_released_and_once(
     ]
 
 
-async def test_a_release_that_fails_is_not_noted(books: LedgerDriver) -> None:
+async def test_failed_release_enqueues_no_receipt(books: LedgerDriver) -> None:
     await remove_limits(books)
     sender, receiver = await books.create_subscriber(1_000_000_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
@@ -193,7 +193,7 @@ async def test_a_release_that_fails_is_not_noted(books: LedgerDriver) -> None:
     assert await list_receipts(books) == []
 
 
-async def test_declines_refusals_and_replays_are_not_noted(books: LedgerDriver) -> None:
+async def test_declines_rejections_and_replays_enqueue_no_receipt(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
     wrong = await books.submit(build_p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
@@ -204,12 +204,12 @@ async def test_declines_refusals_and_replays_are_not_noted(books: LedgerDriver) 
     number = await submit_and_get_id(books, first)
     assert (await books.submit(first)).replayed
     assert len(await list_receipts(books)) == 2
-    await books.database.execute("DELETE FROM notices")  # as when they were told
+    await books.database.execute("DELETE FROM notices")  # simulates delivered receipts
     assert await submit_and_get_id(books, first) == number
     assert await list_receipts(books) == []
 
 
-async def test_the_same_request_many_times_at_once_is_noted_once(books: LedgerDriver) -> None:
+async def test_concurrent_identical_requests_enqueue_receipts_once(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
     same = build_p2p(sender, receiver, 1_00, idempotency_key=build_request_key("one"))
@@ -223,7 +223,7 @@ async def test_the_same_request_many_times_at_once_is_noted_once(books: LedgerDr
     ]
 
 
-async def test_what_was_not_committed_is_not_noted(
+async def test_rolled_back_batch_enqueues_no_receipt(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tapgate.ledger import engine
@@ -242,7 +242,7 @@ async def test_what_was_not_committed_is_not_noted(
     assert await list_receipts(books) == []
 
 
-async def test_payments_to_merchants_cost_nothing_while_only_what_is_received_is_told(
+async def test_merchant_payments_add_no_statement_when_only_money_received_is_enabled(
     books: LedgerDriver, statements: list[str]
 ) -> None:
     payers = [await books.create_subscriber(100_00) for _ in range(3)]
@@ -257,7 +257,7 @@ async def test_payments_to_merchants_cost_nothing_while_only_what_is_received_is
     assert await list_receipts(books) == []
 
 
-async def test_a_batch_of_many_notes_all_in_one_statement(
+async def test_batch_enqueues_all_receipts_in_one_statement(
     books: LedgerDriver, statements: list[str]
 ) -> None:
     senders = [await books.create_subscriber(100_00) for _ in range(3)]
@@ -273,7 +273,7 @@ async def test_a_batch_of_many_notes_all_in_one_statement(
     assert len(await list_receipts(books)) == 9 * 2 + 3
 
 
-#: The rule once more, over what is in the books in the end.
+#: The receipt rules restated in SQL over the final state of the ledger.
 _EXPECTED_RECEIPTS_SQL = """
     SELECT t.id, 'money_received', payee.owner_id
     FROM transactions t
@@ -292,7 +292,7 @@ _EXPECTED_RECEIPTS_SQL = """
 
 
 class RandomCommands:
-    """Orders of every kind by chance, some of them twice, some that are declined."""
+    """Random commands of every type, including replays and declines."""
 
     def __init__(self, books: LedgerDriver, seed: int) -> None:
         self._ledger_driver = books
@@ -309,7 +309,7 @@ class RandomCommands:
         self._partner = await books.create_partner(1_000_00)
 
     async def build_batch(self) -> list[LedgerCommand]:
-        """What it refunds or settles may be anything, but mostly is what can be."""
+        """Build commands whose refund and review targets are mostly, but not always, valid."""
         rows = await self._ledger_driver.database.fetch(
             """SELECT id FROM transactions
                ORDER BY status = 'under_review' DESC, type LIKE '%_payment' DESC, id DESC
@@ -365,7 +365,7 @@ class RandomCommands:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_the_notices_are_the_parties_of_what_completed(
+async def test_random_commands_enqueue_exactly_the_expected_receipts(
     books: LedgerDriver, seed: int
 ) -> None:
     await remove_limits(books)
@@ -386,7 +386,7 @@ async def test_the_notices_are_the_parties_of_what_completed(
     assert kinds >= 10, "too few different ones to say anything"
 
 
-async def test_orders_of_agents_among_themselves_are_not_noted(books: LedgerDriver) -> None:
+async def test_agent_funding_and_payout_enqueue_no_receipts(books: LedgerDriver) -> None:
     agent, subscriber = await books.create_agent(100_00), await books.create_subscriber()
     enable_receipts(books, *RECEIPT_KINDS)
     await submit_and_get_id(books, build_fund(agent, 10_00))

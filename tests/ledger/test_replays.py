@@ -1,4 +1,4 @@
-"""How often a request came again is counted, and written down beside the payments."""
+"""Replay counts per transaction: counted in memory, flushed to the database."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,9 @@ def get_transaction_id(outcome: Outcome) -> int:
     return outcome.result.transaction_id
 
 
-async def test_repetitions_are_counted_and_first_requests_are_not(books: LedgerDriver) -> None:
+async def test_replays_are_counted_but_first_requests_and_conflicts_are_not(
+    books: LedgerDriver,
+) -> None:
     paid, declined = await build_transfer(books, "one"), await build_transfer(books, "two", 99_00)
     once = await build_transfer(books, "three")
     first, refused = await books.submit(paid), await books.submit(declined)
@@ -46,7 +48,7 @@ async def test_repetitions_are_counted_and_first_requests_are_not(books: LedgerD
     for _ in range(3):
         await books.submit(paid)
     await books.submit(declined)
-    # The same name for something else is a conflict, not a repetition.
+    # The same key with different content is a conflict, not a replay.
     await books.submit(await build_transfer(books, "three", what="other"))
     await books.ledger.replay_counter.flush(books.database)
     now = books.clock()
@@ -56,7 +58,7 @@ async def test_repetitions_are_counted_and_first_requests_are_not(books: LedgerD
     }
 
 
-async def test_a_batch_of_the_same_request_is_counted(books: LedgerDriver) -> None:
+async def test_replays_within_a_batch_are_counted(books: LedgerDriver) -> None:
     order = await build_transfer(books, "one")
     outcomes = await asyncio.gather(*(books.submit(order) for _ in range(5)))
     assert [outcome.replayed for outcome in outcomes].count(True) == 4
@@ -64,7 +66,7 @@ async def test_a_batch_of_the_same_request_is_counted(books: LedgerDriver) -> No
     assert [count for count, _ in (await count_replays(books)).values()] == [4]
 
 
-async def test_counts_of_all_processes_and_seconds_add_up(
+async def test_replay_counts_of_several_processes_and_flushes_add_up(
     books: LedgerDriver, database_url: str, database: Database
 ) -> None:
     other = await LedgerDriver.open(database_url, database, slot=2)
@@ -84,7 +86,7 @@ async def test_counts_of_all_processes_and_seconds_add_up(
     assert {at for _, at in (await count_replays(books)).values()} == {newest}
 
 
-async def test_a_clean_stop_writes_down_what_was_counted(
+async def test_graceful_shutdown_flushes_replay_counts(
     books: LedgerDriver, database_url: str, database: Database
 ) -> None:
     order = await build_transfer(books, "one")
@@ -96,7 +98,7 @@ async def test_a_clean_stop_writes_down_what_was_counted(
     assert [count for count, _ in (await count_replays(books)).values()] == [1]
 
 
-async def test_what_could_not_be_written_down_is_counted_on(
+async def test_failed_flush_keeps_the_replay_counts(
     books: LedgerDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = await build_transfer(books, "one")
@@ -115,7 +117,7 @@ async def test_what_could_not_be_written_down_is_counted_on(
     assert [count for count, _ in (await count_replays(books)).values()] == [2]
 
 
-async def test_a_stop_without_a_database_says_what_is_lost(
+async def test_shutdown_without_a_database_logs_the_lost_replay_counts(
     books: LedgerDriver, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = await build_transfer(books, "one")
@@ -132,7 +134,7 @@ async def test_a_stop_without_a_database_says_what_is_lost(
     assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
 
 
-async def test_the_chain_of_a_transaction_tells_of_them(world: Harness) -> None:
+async def test_transaction_chain_reports_replays(world: Harness) -> None:
     sender, friend = await world.create_subscriber(balance="100"), await world.create_subscriber()
     card, key = await world.create_card(friend["id"]), await world.create_api_key("payments:write")
     body = {
@@ -154,7 +156,7 @@ async def test_the_chain_of_a_transaction_tells_of_them(world: Harness) -> None:
     assert datetime.fromisoformat(told["last_at"]) > before
 
 
-async def test_a_partners_reference_that_comes_again_counts(world: Harness) -> None:
+async def test_repeated_partner_reference_counts_as_a_replay(world: Harness) -> None:
     somebody, bank = await world.create_subscriber(), await create_partner(world)
     await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
     reference = PartnerReference(ids.decode(ids.PARTNER, bank) or 0, "invoice 1")

@@ -1,4 +1,4 @@
-"""Compliance inside the decision: funds held, released, given back; alerts; refusals."""
+"""Compliance reviews: holds, releases, rejections, alerts and declines."""
 
 import asyncio
 from typing import Any
@@ -68,7 +68,7 @@ async def test_held_funds_cannot_be_spent_and_are_released(books: LedgerDriver) 
     assert await list_alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "open")]
 
 
-async def test_rejected_funds_come_back(books: LedgerDriver) -> None:
+async def test_rejecting_a_review_returns_the_held_funds(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     answer = (await submit_transfer(books, sender, receiver)).require_accepted()
     reject = ReviewDecision(transaction_id=answer.transaction_id, release=False)
@@ -80,7 +80,7 @@ async def test_rejected_funds_come_back(books: LedgerDriver) -> None:
     assert (row["status"], row["failure_code"]) == ("failed", "COMPLIANCE_REJECTED")
 
 
-async def test_a_release_that_the_receiver_cannot_take_fails_and_frees_the_funds(
+async def test_release_fails_and_frees_the_hold_if_the_receiver_cannot_accept(
     books: LedgerDriver,
 ) -> None:
     sender, receiver = await create_pair(books)
@@ -116,12 +116,12 @@ async def test_a_held_payment_is_released_to_its_merchant(books: LedgerDriver) -
     assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD_AMOUNT - 6_000_00)
 
 
-async def test_nothing_to_settle(books: LedgerDriver) -> None:
+async def test_review_decision_on_an_unknown_transaction_is_rejected(books: LedgerDriver) -> None:
     missing = await books.submit(ReviewDecision(transaction_id=1, release=True))
     assert missing.code == Code.TRANSACTION_NOT_FOUND
 
 
-async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: LedgerDriver) -> None:
+async def test_hourly_count_raises_an_alert_and_daily_count_declines(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     orders = [
         build_command(
@@ -133,7 +133,7 @@ async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Ledge
         for _ in range(25)
     ]
     outcomes = [await books.submit(order) for order in orders[:5]]
-    outcomes += await books.submit_batch(orders[5:15])  # within one batch too
+    outcomes += await books.submit_batch(orders[5:15])  # also within one batch
     outcomes += [await books.submit(order) for order in orders[15:]]
     codes = [outcome.code for outcome in outcomes]
     assert codes == [None] * 20 + [Code.COMPLIANCE_REJECTED] * 5
@@ -143,7 +143,7 @@ async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Ledge
     ]
 
 
-async def test_cumulative_amount(books: LedgerDriver) -> None:
+async def test_cumulative_amount_rule_declines_above_its_threshold(books: LedgerDriver) -> None:
     sender, receiver = await create_pair(books)
     await books.database.execute(
         """INSERT INTO compliance_rules
@@ -155,14 +155,16 @@ async def test_cumulative_amount(books: LedgerDriver) -> None:
     assert (await submit_transfer(books, sender, receiver, 400)).code is None
 
 
-async def test_what_is_declined_for_another_reason_raises_no_alert(books: LedgerDriver) -> None:
+async def test_decline_for_another_reason_raises_no_alert(books: LedgerDriver) -> None:
     _, poor = await create_pair(books)
     other = await books.create_subscriber()
     assert (await submit_transfer(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
     assert await list_alerts(books) == []
 
 
-async def test_failed_transactions_do_not_count(books: LedgerDriver) -> None:
+async def test_failed_transactions_do_not_count_toward_compliance_rules(
+    books: LedgerDriver,
+) -> None:
     sender, receiver = await create_pair(books)
     for _ in range(21):
         assert (await submit_transfer(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
@@ -170,7 +172,9 @@ async def test_failed_transactions_do_not_count(books: LedgerDriver) -> None:
     assert (await submit_transfer(books, receiver, sender, 1)).code is None
 
 
-async def test_what_belongs_to_a_settlement_is_written_with_it(books: LedgerDriver) -> None:
+async def test_before_commit_runs_in_the_review_decisions_database_transaction(
+    books: LedgerDriver,
+) -> None:
     sender, receiver = await create_pair(books)
     held = (await submit_transfer(books, sender, receiver)).require_accepted().transaction_id
     seen: list[str] = []
@@ -189,7 +193,7 @@ async def test_what_belongs_to_a_settlement_is_written_with_it(books: LedgerDriv
 
 
 @pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])
-async def test_a_witness_that_fails_fails_its_settlement_only(
+async def test_failing_before_commit_fails_only_its_own_review_decision(
     books: LedgerDriver, error: Exception
 ) -> None:
     sender, receiver = await create_pair(books)
@@ -225,7 +229,7 @@ async def test_a_witness_that_fails_fails_its_settlement_only(
     assert await get_balance_and_held(books, sender) == (1_000_000_00 - 3, HELD_AMOUNT + 3_000_00)
 
 
-async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(
+async def test_release_fails_if_the_receiving_card_is_no_longer_active(
     books: LedgerDriver,
 ) -> None:
     sender, receiver = await create_pair(books)

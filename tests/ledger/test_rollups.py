@@ -1,4 +1,4 @@
-"""The figures are what the transactions say, whatever happens and whoever writes it."""
+"""Rollups match the transactions under concurrency, compaction and retries."""
 
 import asyncio
 import random
@@ -29,14 +29,14 @@ from tapgate.ledger.commands import LedgerCommand, ReviewDecision
 from tapgate.ledger.rollups import RollupCompactor, get_bucket_start
 from tapgate.store.database import Database
 
-#: More than the rule allows without a review.
+#: Above the threshold that triggers a review.
 HELD_AMOUNT = 600_000_00
 ROLLUP_STATUSES = {"partially_refunded": "completed", "refunded": "completed"}
 
 
 @pytest.fixture
 async def processes(database_url: str, database: Database) -> AsyncIterator[list[LedgerDriver]]:
-    """Three processes on the same books, by one clock."""
+    """Three processes on the same database that share one clock."""
     clock = FakeClock()
     opened = [
         await LedgerDriver.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)
@@ -53,7 +53,7 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
 
 
 async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
-    """What the figures say: quarter, type, outcome, code -> count, amount, fees."""
+    """Return the rollups: bucket, type, outcome, code -> count, amount, fees."""
     found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in await database.fetch("SELECT * FROM figures"):
         sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
@@ -63,7 +63,7 @@ async def read_rollups(database: Database) -> dict[tuple[Any, ...], tuple[int, i
 
 
 async def sum_transactions(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
-    """What they should say, added up one transaction after the other."""
+    """Compute the expected rollups from the individual transactions."""
     found: dict[tuple[Any, ...], tuple[int, int, int]] = {}
     for row in await database.fetch("SELECT * FROM transactions"):
         created: datetime = row["created_at"]
@@ -78,7 +78,7 @@ async def sum_transactions(database: Database) -> dict[tuple[Any, ...], tuple[in
 
 
 class RandomCommands:
-    """Whom random orders are about, and what they may come back to."""
+    """Random commands over a few accounts, including refunds and review decisions."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -88,7 +88,7 @@ class RandomCommands:
 
     async def create_accounts(self, books: LedgerDriver) -> None:
         self.wallets = [await books.create_subscriber(5_000_000_00) for _ in range(4)]
-        self.wallets.append(await books.create_subscriber())  # has nothing, and is declined
+        self.wallets.append(await books.create_subscriber())  # empty, so its payments are declined
         self.merchant, self.agent = (
             await books.create_processor(),
             await books.create_agent(1_000_00),
@@ -97,7 +97,7 @@ class RandomCommands:
     def build_command(self) -> LedgerCommand:
         pick, some = self.random.choice, self.random.randrange(1, 500_00)
         more: dict[str, Any] = {}
-        if self.random.random() < 0.5:  # few names, so that some are replays and some conflicts
+        if self.random.random() < 0.5:  # few keys, so some commands are replays and some conflicts
             more["idempotency_key"] = build_request_key(f"request-{self.random.randrange(60)}")
         kinds: list[Any] = [
             lambda: build_payment(pick(self.wallets), self.merchant, some, **more),
@@ -125,7 +125,9 @@ class RandomCommands:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_random_orders_of_three_processes(processes: list[LedgerDriver], seed: int) -> None:
+async def test_rollups_match_random_commands_of_three_processes(
+    processes: list[LedgerDriver], seed: int
+) -> None:
     town, first = RandomCommands(seed), processes[0]
     await town.create_accounts(first)
     folding = RollupCompactor(first.database, first.clock)
@@ -141,7 +143,7 @@ async def test_random_orders_of_three_processes(processes: list[LedgerDriver], s
 
 
 @pytest.mark.parametrize("release", [True, False])
-async def test_the_end_of_a_review_counts_when_it_was_asked_for(
+async def test_review_decision_counts_in_the_bucket_of_the_original_request(
     processes: list[LedgerDriver], release: bool
 ) -> None:
     one, other, _ = processes
@@ -161,7 +163,7 @@ async def test_the_end_of_a_review_counts_when_it_was_asked_for(
     assert ended == {(asked_at, "transfer_p2p", *outcome): (1, HELD_AMOUNT, held.fee)}
 
 
-async def test_what_is_refunded_was_completed(books: LedgerDriver) -> None:
+async def test_refunded_payment_still_counts_as_completed(books: LedgerDriver) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     paid = (await books.submit(build_payment(payer, merchant, 10_00))).require_accepted()
     await books.submit(build_refund(merchant, paid.transaction_id, None))
@@ -170,7 +172,9 @@ async def test_what_is_refunded_was_completed(books: LedgerDriver) -> None:
     assert found["refund", "completed", None] == (1, 10_00)
 
 
-async def test_a_batch_takes_one_statement(books: LedgerDriver, statements: list[str]) -> None:
+async def test_batch_updates_rollups_in_one_statement(
+    books: LedgerDriver, statements: list[str]
+) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     orders = [build_payment(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
     await books.submit_batch(orders)
@@ -178,11 +182,13 @@ async def test_a_batch_takes_one_statement(books: LedgerDriver, statements: list
     again = [build_payment(payer, merchant, 1_00, idempotency_key=build_request_key("one"))] * 2
     await books.submit_batch(again)
     statements.clear()
-    await books.submit_batch(again)  # replays: there is nothing to count
+    await books.submit_batch(again)  # replays are not counted
     assert not [sql for sql in statements if "figures" in sql]
 
 
-async def test_no_process_waits_for_the_figures_of_another(processes: list[LedgerDriver]) -> None:
+async def test_processes_do_not_block_on_each_others_rollup_rows(
+    processes: list[LedgerDriver],
+) -> None:
     one, other, _ = processes
     payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
     await one.submit(build_p2p(payer, payee, 1_00))
@@ -195,7 +201,7 @@ async def test_no_process_waits_for_the_figures_of_another(processes: list[Ledge
 
 
 async def test_declines_of_any_amount_are_counted(books: LedgerDriver) -> None:
-    """They move nothing, so they may add up to more than all the money there is."""
+    """Declines move no money, so their sum can exceed the range of a bigint."""
     payer, merchant = await books.create_subscriber(), await books.create_processor()
     order = build_payment(payer, merchant, 999_999_999_999_99)
     assert (await books.submit(order)).code is not None
@@ -204,7 +210,9 @@ async def test_declines_of_any_amount_are_counted(books: LedgerDriver) -> None:
     await books.database.execute("UPDATE figures SET amount = amount - 9223372036854775807")
 
 
-async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[LedgerDriver]) -> None:
+async def test_compaction_merges_closed_buckets_and_skips_open_and_locked_rows(
+    processes: list[LedgerDriver],
+) -> None:
     one, other, _ = processes
     payer, payee = await one.create_subscriber(100_00), await one.create_subscriber()
     for books in (one, other, one):
@@ -216,15 +224,17 @@ async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[Ledg
     one.clock.now += timedelta(hours=2)
     async with one.database.transaction() as tx:
         await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
-        await folding.compact()  # what is being added to is left where it is
+        await folding.compact()  # locked rows are skipped
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
     await folding.compact()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
     assert await read_rollups(one.database) == await sum_transactions(one.database)
 
 
-async def test_folding_what_is_being_added_to_loses_nothing(processes: list[LedgerDriver]) -> None:
-    """Two processes fold all the time what three add to: as when a clock was set back by hours."""
+async def test_compaction_concurrent_with_writes_loses_nothing(
+    processes: list[LedgerDriver],
+) -> None:
+    """Two processes compact the buckets that three write to, as after a clock was set back."""
     town, first = RandomCommands(7), processes[0]
     await town.create_accounts(first)
     later = first.clock() + timedelta(hours=2)
@@ -253,8 +263,8 @@ async def test_folding_what_is_being_added_to_loses_nothing(processes: list[Ledg
     assert await read_rollups(first.database) == await sum_transactions(first.database)
 
 
-async def test_a_batch_that_is_carried_again_counts_once(books: LedgerDriver) -> None:
-    """One order cannot be stored: the others were counted in a batch that was taken back."""
+async def test_retried_batch_counts_once(books: LedgerDriver) -> None:
+    """One command cannot be stored, so the batch that counted the other commands rolls back."""
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
 
     async def refuse(_tx: Any, _answer: Any) -> None:

@@ -1,4 +1,4 @@
-"""Every kind of movement: who pays, who receives, what it costs."""
+"""Every transaction type: payer, payee, fees and commission."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH_PARTY
 
 
-async def test_p2p_is_paid_with_its_fee_on_top(books: LedgerDriver) -> None:
+async def test_p2p_sender_pays_the_fee_on_top_of_the_amount(books: LedgerDriver) -> None:
     sender, receiver = await books.create_subscriber(100_00), await books.create_subscriber()
     card = await books.create_card(receiver)
     outcome = await books.submit(
@@ -41,14 +41,14 @@ async def test_p2p_is_paid_with_its_fee_on_top(books: LedgerDriver) -> None:
         (500_000_01, 2_500_00),
     ],
 )
-async def test_one_fee_rate_for_the_whole_amount(
+async def test_one_fee_rate_applies_to_the_whole_amount(
     books: LedgerDriver, amount: int, fee: int
 ) -> None:
     rules = await books.ledger._get_rules(books.database)  # type: ignore[arg-type]
     assert rules.calculate_fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
 
 
-async def test_payment_fee_comes_out_of_what_the_merchant_receives(books: LedgerDriver) -> None:
+async def test_payment_fee_is_deducted_from_the_merchants_amount(books: LedgerDriver) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
     card = await books.create_card(payer)
     for kind in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
@@ -110,11 +110,12 @@ async def test_cash_out_needs_both_pins(books: LedgerDriver) -> None:
         return outcome.code, outcome.details
 
     wrong = Code.INVALID_PIN
-    # The customer's first; the agent's is not looked at, and not counted, before that is right.
+    # The customer's PIN is checked first. Until it is correct, the agent's PIN is neither checked
+    # nor counted.
     assert await cash_out("0000", "0000") == (wrong, {"attempts_remaining": 2})
     agents_is_wrong = {"attempts_remaining": 2, "party": "receiver"}
     assert await cash_out(PIN, "0000") == (wrong, agents_is_wrong)
-    # Which was right, so it is counted anew.
+    # The customer's PIN was correct, so its failure count was reset.
     assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
     assert await cash_out(PIN, PIN) == (None, None)
     assert await books.get_balance(agent, chart.FLOAT) == 40_00
@@ -141,7 +142,7 @@ async def test_money_enters_through_agents_and_partners(books: LedgerDriver) -> 
     assert await books.get_platform_balance(chart.CASH) == -140_00
 
 
-async def test_commission_payout_pays_all_there_is_and_then_has_nothing(
+async def test_commission_payout_pays_the_full_balance_and_then_is_rejected(
     books: LedgerDriver,
 ) -> None:
     agent, customer = await books.create_agent(500_00), await books.create_subscriber()
@@ -175,7 +176,7 @@ async def test_processor_pays_a_subscriber(books: LedgerDriver) -> None:
     assert outcome.require_accepted().payer_available == 0
 
 
-async def test_transfer_between_accounts_named_by_number(books: LedgerDriver) -> None:
+async def test_transfer_accepts_account_ids_as_parties(books: LedgerDriver) -> None:
     one, other = await books.create_subscriber(10_00), await books.create_subscriber()
     outcome = await books.submit(
         build_command(
@@ -191,7 +192,7 @@ async def test_transfer_between_accounts_named_by_number(books: LedgerDriver) ->
     ) == (0, 10_00)
 
 
-async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(
+async def test_final_partial_refund_returns_the_fee(
     books: LedgerDriver,
 ) -> None:
     payer, merchant = await books.create_subscriber(100_00), await books.create_processor()
@@ -228,7 +229,7 @@ async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(
     assert await books.get_platform_balance(chart.FEES) == 0
 
 
-async def test_partner_may_go_below_zero_down_to_its_overdraft(books: LedgerDriver) -> None:
+async def test_partner_balance_can_go_negative_down_to_its_overdraft(books: LedgerDriver) -> None:
     partner, customer = (
         await books.create_partner(10_00, overdraft=5_00),
         await books.create_subscriber(),
@@ -247,7 +248,7 @@ async def test_partner_may_go_below_zero_down_to_its_overdraft(books: LedgerDriv
     assert await books.get_balance(partner) == -5_00
 
 
-async def test_a_decline_raises_where_an_answer_is_asked_for(books: LedgerDriver) -> None:
+async def test_require_accepted_raises_on_a_decline_and_marks_replays(books: LedgerDriver) -> None:
     poor, other = await books.create_subscriber(), await books.create_subscriber()
     order = build_command(
         chart.TRANSFER,

@@ -1,4 +1,4 @@
-"""What the database refuses, and that `verify` finds what somebody changed in spite of it."""
+"""Database constraints on the ledger, and detection of tampering by `verify`."""
 
 from typing import Any
 
@@ -47,13 +47,13 @@ async def create_history(books: LedgerDriver) -> None:
         "UPDATE accounts SET held = balance + 1 WHERE kind = 'wallet'",
     ],
 )
-async def test_the_database_itself_refuses(books: LedgerDriver, statement: str) -> None:
+async def test_database_constraints_reject_tampering(books: LedgerDriver, statement: str) -> None:
     await create_history(books)
     with pytest.raises(asyncpg.IntegrityConstraintViolationError):
         await books.database.execute(statement)
 
 
-#: claim -> what breaks it
+#: Claim -> the statement that breaks it.
 TAMPERING_SQL = {
     "every balance is the sum of its entries": (
         "UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'"
@@ -135,7 +135,7 @@ CASH_CLAIM = "commission is earned once on cash that goes back and forth"
         " FROM cash_matches",
     ],
 )
-async def test_forged_cash_matches_are_found(
+async def test_verify_finds_forged_cash_matches(
     database_url: str, database: Database, forgery: str
 ) -> None:
     books = await LedgerDriver.open(database_url, database)

@@ -1,4 +1,4 @@
-"""Words that the tests of partners share."""
+"""Helpers shared by the partner tests."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ UNKNOWN_IDS = (ids.encode(ids.PARTNER, 1), "ptn_1", "ptn_" + "u" * 13, "sub_0000
 async def create_partner(
     world: Harness, *, balance: str | None = None, **fields: Any
 ) -> dict[str, Any]:
-    """What is answered about a new partner."""
+    """Create a partner and return the response body."""
     admin = await world.create_admin()
     answer = await world.client.post(PARTNERS_URL, json={"name": "Big Bank", **fields}, auth=admin)
     assert answer.status_code == 201, answer.text
@@ -34,7 +34,7 @@ async def suspend_partner(world: Harness, new: dict[str, Any]) -> None:
 
 
 def get_auth(new: dict[str, Any]) -> HmacAuth:
-    """The credential that a new partner was given."""
+    """Return the signing credential of a new partner."""
     return HmacAuth(new["api_key_id"], new["hmac_secret"], new["partner"]["id"])
 
 
@@ -53,7 +53,7 @@ async def get_wallet_balance(world: Harness, subscriber: dict[str, Any]) -> str:
 async def post_webhook(
     client: httpx2.AsyncClient, new: dict[str, Any], body: object, **headers: str
 ) -> httpx2.Response:
-    """A webhook of a partner, signed unless the headers say otherwise; bytes are sent as given."""
+    """Send a partner webhook, signed unless the headers override it; bytes are sent unchanged."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     signature = signing.webhook_signature(new["webhook_secret"].encode(), raw)
     return await client.post(

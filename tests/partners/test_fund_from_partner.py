@@ -1,4 +1,4 @@
-"""A partner funds a subscriber by an order: its own, or one in its name."""
+"""Wallet funding from a partner, by the partner itself or on its behalf."""
 
 import asyncio
 from typing import Any
@@ -32,7 +32,7 @@ async def _build_request(world: Harness, new: dict[str, Any], **fields: Any) -> 
     }
 
 
-async def test_a_key_an_admin_and_the_partner_itself_fund_a_subscriber(
+async def test_api_key_admin_and_partner_can_fund_a_subscriber(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="1000")
@@ -64,7 +64,9 @@ async def test_a_key_an_admin_and_the_partner_itself_fund_a_subscriber(
     assert await get_balance(world, new) == "100.00"
 
 
-async def test_a_card_names_the_subscriber_too(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_subscriber_can_be_identified_by_card(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new, customer = await create_partner(world, balance="100"), await world.create_subscriber()
     order = {
         "card_serial": await world.create_card(customer["id"]),
@@ -89,7 +91,7 @@ async def test_a_card_names_the_subscriber_too(client: httpx2.AsyncClient, world
         ({"amount": "0"}, 422, "amount"),
     ],
 )
-async def test_what_is_not_acceptable_is_named(
+async def test_invalid_funding_field_is_rejected(
     client: httpx2.AsyncClient, world: Harness, change: dict[str, Any], status: int, named: str
 ) -> None:
     order = await _build_request(world, await create_partner(world), **change)
@@ -98,7 +100,9 @@ async def test_what_is_not_acceptable_is_named(
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-async def test_a_partner_pays_for_itself_only(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_partner_can_fund_only_from_its_own_account(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new, another = (
         await create_partner(world, balance="100"),
         await create_partner(world, balance="100"),
@@ -112,7 +116,7 @@ async def test_a_partner_pays_for_itself_only(client: httpx2.AsyncClient, world:
     assert (await get_balance(world, new), await get_balance(world, another)) == ("100.00", "60.00")
 
 
-async def test_a_partner_may_go_below_zero_down_to_its_overdraft(
+async def test_partner_balance_can_go_negative_down_to_its_overdraft(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="10", overdraft_limit="50")
@@ -123,13 +127,13 @@ async def test_a_partner_may_go_below_zero_down_to_its_overdraft(
     answer = await client.post(FUND_URL, json=more, auth=get_auth(new))
     assert parse_error(answer) == (402, "INSUFFICIENT_FUNDS")
     assert answer.json()["details"] == {"available": 38.0, "required": 38.01}
-    # The decline has not used the reference up.
+    # The decline did not consume the reference.
     answer = await client.post(FUND_URL, json=more | {"amount": "38"}, auth=get_auth(new))
     assert answer.status_code == 200
     assert await get_balance(world, new) == "-50.00"
 
 
-async def test_a_reference_is_one_top_up_whichever_way_it_is_asked_for(
+async def test_partner_reference_funds_once_across_all_endpoints(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="100")
@@ -168,15 +172,13 @@ async def test_a_reference_is_one_top_up_whichever_way_it_is_asked_for(
         assert parse_error(changed) == (409, "DUPLICATE_REFERENCE")
     assert await get_balance(world, new) == "60.00"
 
-    # Another partner's references are its own.
+    # References of different partners are independent.
     other = await create_partner(world, balance="100")
     answer = await post_webhook(client, other, webhook | {"card_serial": serial})
     assert answer.json()["new_balance"] == "80.00 SLE"
 
 
-async def test_a_request_id_stands_for_one_order(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_request_id_replays_or_conflicts(client: httpx2.AsyncClient, world: Harness) -> None:
     new = await create_partner(world, balance="100")
     order = await _build_request(world, new, request_id="one")
     first = await client.post(FUND_URL, json=order, auth=get_auth(new))
@@ -186,7 +188,9 @@ async def test_a_request_id_stands_for_one_order(
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_status_and_limit_violations_decline_the_funding(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new, admin = await create_partner(world, balance="600000"), await world.create_admin()
     customer = await world.create_subscriber()
     active = await world.create_card(customer["id"])
@@ -219,7 +223,9 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: H
     ]
 
 
-async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_unknown_partner_subscriber_or_card_is_not_found(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new, admin = await create_partner(world, balance="100"), await world.create_admin()
     order = await _build_request(world, new)
     for id in UNKNOWN_IDS:
@@ -233,7 +239,7 @@ async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: 
     assert parse_error(answer) == (404, "CARD_NOT_FOUND")
 
 
-async def test_a_restricted_subscribers_balance_is_not_told(
+async def test_balance_of_a_restricted_subscriber_is_not_revealed(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, customer = (
@@ -246,7 +252,7 @@ async def test_a_restricted_subscribers_balance_is_not_told(
         for name in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
             answer = await client.post(FUND_URL, json=order | name, auth=caller)
             assert parse_error(answer) == (403, "OTP_REQUIRED")
-    # A partner may fund; only the receipt hides the balance, now and when it is replayed.
+    # A partner may fund the wallet. Its receipt, original or replayed, omits the balance.
     for _ in range(2):
         answer = await client.post(
             FUND_URL, json=order | {"card_serial": serial}, auth=get_auth(new)
@@ -254,7 +260,7 @@ async def test_a_restricted_subscribers_balance_is_not_told(
         assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
 
 
-async def test_many_at_once_pay_once_per_reference_and_never_beyond_the_overdraft(
+async def test_concurrent_requests_fund_once_per_reference_within_the_overdraft(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="100", overdraft_limit="30")

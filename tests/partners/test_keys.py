@@ -1,4 +1,4 @@
-"""The signing keys and the webhook secret of a partner are rotated."""
+"""Rotation of a partner's signing keys and webhook secret."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ async def _create_key(world: Harness, new: dict[str, Any]) -> HmacAuth:
 async def _rotate_webhook_secret(
     client: httpx2.AsyncClient, new: dict[str, Any], admin: BearerAuth, grace: int | None = None
 ) -> dict[str, Any]:
-    """The partner with its new webhook secret."""
+    """Rotate the webhook secret and return the partner with the new one."""
     response = await client.post(
         f"{PARTNERS_URL}/{new['partner']['id']}/rotate-webhook-secret",
         json={"grace_seconds": grace},
@@ -55,7 +55,7 @@ async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_key_is_rotated_and_the_old_one_refused_in_every_process(
+async def test_deleted_key_is_rejected_in_every_process_and_the_new_key_replays(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     partner, admin = await create_partner(world, balance="1000"), await world.create_admin()
@@ -81,7 +81,7 @@ async def test_key_is_rotated_and_the_old_one_refused_in_every_process(
     (entry,) = await world.list_audit_entries(old.id, "signing_key.deleted")
     assert entry["actor"]["id"] == admin.id
 
-    # The last one can be deleted as well.
+    # The last key can be deleted as well.
     await client.delete(f"{url}/{new.id}", auth=admin)
     assert parse_error(await client.post(FUND_URL, json=order, auth=new)) == (401, "UNAUTHORIZED")
     assert (await client.get(url, auth=admin)).json()["data"] == []
@@ -144,7 +144,7 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
     new = await _rotate_webhook_secret(client, old, admin, 60)
     assert new["webhook_secret"] != old["webhook_secret"]
     assert [await status(old, "1"), await status(new, "2")] == [200, 200]
-    assert await status(new, "1") == 200  # delivered again under the new secret: a replay
+    assert await status(new, "1") == 200  # redelivery under the new secret is a replay
     assert await get_balance(world, old) == "998.00"
     world.advance_clock(seconds=60)
     assert [await status(old, "3"), await status(new, "4")] == [401, 200]
@@ -164,7 +164,7 @@ async def test_both_webhook_secrets_verify_until_the_grace_period_ends(
 
 
 @pytest.mark.parametrize("grace", [-1, 86_401])
-async def test_grace_period_out_of_range_is_refused(
+async def test_grace_period_out_of_range_is_rejected(
     client: httpx2.AsyncClient, world: Harness, grace: int
 ) -> None:
     partner = await create_partner(world)
@@ -177,7 +177,7 @@ async def test_grace_period_out_of_range_is_refused(
     assert list(response.json()["details"]["fields"]) == ["grace_seconds"]
 
 
-async def test_parallel_rotations_leave_two_valid_webhook_secrets(
+async def test_concurrent_rotations_leave_two_valid_webhook_secrets(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     first, admin = await create_partner(world, balance="1000"), await world.create_admin()

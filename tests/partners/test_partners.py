@@ -1,4 +1,4 @@
-"""Partners are created, funded, shown and listed."""
+"""Partners: create, fund, read, list, suspend and search."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from partners.builders import (
 from tapgate.edge.services import Services
 
 
-async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_sealed(
+async def test_new_partner_gets_secrets_that_are_stored_encrypted(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     admin = await world.create_admin()
@@ -58,7 +58,7 @@ async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_se
         ({"name": "B", "overdraft_limit": "0.001"}, 422, "overdraft_limit"),
     ],
 )
-async def test_what_is_not_acceptable_is_named(
+async def test_invalid_partner_field_is_rejected(
     client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int, named: str
 ) -> None:
     answer = await client.post(PARTNERS_URL, json=body, auth=await world.create_admin())
@@ -66,12 +66,12 @@ async def test_what_is_not_acceptable_is_named(
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-async def test_without_an_overdraft_there_is_none(world: Harness) -> None:
+async def test_overdraft_limit_defaults_to_zero(world: Harness) -> None:
     for fields in ({}, {"overdraft_limit": None}, {"overdraft_limit": "0"}):
         assert (await create_partner(world, **fields))["partner"]["overdraft_limit"] == "0.00"
 
 
-async def test_a_partner_is_funded_once_per_request(
+async def test_concurrent_identical_deposits_fund_the_partner_once(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world)
@@ -96,7 +96,7 @@ async def test_a_partner_is_funded_once_per_request(
     assert tuple(row) == ("partner_deposit", "admin")
 
 
-async def test_a_suspended_partner_is_not_funded(
+async def test_suspended_partner_cannot_be_funded(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world)
@@ -120,7 +120,7 @@ async def test_partners_are_listed_newest_first_in_pages(
 
 
 @pytest.mark.parametrize("id", UNKNOWN_IDS)
-async def test_an_unknown_partner_is_not_found(
+async def test_unknown_partner_is_not_found(
     client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
     admin = await world.create_admin()
@@ -135,7 +135,7 @@ async def test_an_unknown_partner_is_not_found(
         assert parse_error(answer) == (404, "PARTNER_NOT_FOUND"), path
 
 
-async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_every_process(
+async def test_suspension_immediately_rejects_keys_and_webhooks_in_every_process(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world)
@@ -151,7 +151,7 @@ async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_ever
         assert answer.json()["partner"] == new["partner"] | {"status": status}
         for process in (other_client, client):
             assert parse_error(await process.get(PARTNERS_URL, auth=get_auth(new))) == to_key
-            # Before anything in the body is looked at.
+            # The suspension is checked before the body is parsed.
             assert parse_error(await post_webhook(process, new, b"not JSON")) == to_webhook
     entry, _ = await world.list_audit_entries(new["partner"]["id"], "partner.suspended")
     assert (entry["reason"], entry["changes"]) == ("unpaid", {"status": ["active", "suspended"]})
@@ -159,9 +159,7 @@ async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_ever
     assert entry["changes"] == {"status": ["suspended", "active"]}
 
 
-async def test_a_move_that_is_not_there_is_refused(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_invalid_transition_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
     new = await create_partner(world)
     url, admin = f"{PARTNERS_URL}/{new['partner']['id']}", await world.create_admin()
     assert parse_error(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
@@ -172,7 +170,7 @@ async def test_a_move_that_is_not_there_is_refused(
     )
 
 
-async def test_partners_are_searched_and_filtered(
+async def test_partners_are_searched_and_filtered_by_status(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     bank, wire = await create_partner(world), await create_partner(world, name="Wire Ltd")

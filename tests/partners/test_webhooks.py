@@ -1,4 +1,4 @@
-"""A partner's webhook: signed, delivered perhaps more than once, paid once."""
+"""Partner webhooks: signature, redelivery, and payment exactly once."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ async def _build_top_up(world: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world: Harness) -> None:
     new, customer = (
         await create_partner(world, balance="100"),
         await world.create_subscriber(balance="1000"),
@@ -69,7 +69,7 @@ async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world:
 
 @pytest.mark.parametrize("form", ["{}", "sha256={}"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
-async def test_every_form_of_the_signature_is_taken(
+async def test_signature_is_accepted_with_or_without_prefix_in_any_case(
     client: httpx2.AsyncClient, world: Harness, form: str, case: Any
 ) -> None:
     new, body = await create_partner(world, balance="100"), await _build_top_up(world)
@@ -79,7 +79,9 @@ async def test_every_form_of_the_signature_is_taken(
     assert (await post_webhook(client, new, raw, **headers)).status_code == 200
 
 
-async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_missing_or_wrong_signature_gets_one_uniform_error(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new, other = await create_partner(world, balance="100"), await create_partner(world)
     body = await _build_top_up(world)
     raw = json.dumps(body).encode()
@@ -122,7 +124,7 @@ async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: Har
         ({"amount": "0"}, 422, "amount"),
     ],
 )
-async def test_what_is_not_acceptable_is_named(
+async def test_invalid_webhook_field_is_rejected(
     client: httpx2.AsyncClient, world: Harness, change: dict[str, Any], status: int, named: str
 ) -> None:
     new, body = await create_partner(world), await _build_top_up(world, **change)
@@ -132,14 +134,14 @@ async def test_what_is_not_acceptable_is_named(
 
 
 @pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
-async def test_what_is_no_body_is_400(
+async def test_malformed_body_is_rejected(
     client: httpx2.AsyncClient, world: Harness, raw: bytes
 ) -> None:
     answer = await post_webhook(client, await create_partner(world), raw)
     assert parse_error(answer) == (400, "INVALID_REQUEST")
 
 
-async def test_whatever_a_partner_signs_is_answered_without_an_echo(
+async def test_hostile_signed_bodies_are_rejected_without_echoing_them(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world)
@@ -151,14 +153,16 @@ async def test_whatever_a_partner_signs_is_answered_without_an_echo(
         assert CANARY not in answer.text
 
 
-async def test_another_currency_is_refused(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_unsupported_currency_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
     answer = await post_webhook(
         client, await create_partner(world), await _build_top_up(world, currency="USD")
     )
     assert parse_error(answer) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_unknown_phone_number_or_card_is_not_found(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     new = await create_partner(world, balance="100")
     body = await _build_top_up(world, phone_number=world.new_phone_number())
     assert parse_error(await post_webhook(client, new, body)) == (404, "SUBSCRIBER_NOT_FOUND")
@@ -167,7 +171,7 @@ async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: 
     assert parse_error(answer) == (404, "CARD_NOT_FOUND")
 
 
-async def test_a_redelivery_answers_as_before_and_a_changed_one_is_a_conflict(
+async def test_redelivery_replays_and_changed_content_is_a_conflict(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, body = await create_partner(world, balance="100"), await _build_top_up(world)
@@ -185,7 +189,7 @@ async def test_a_redelivery_answers_as_before_and_a_changed_one_is_a_conflict(
         )
 
 
-async def test_a_decline_does_not_use_the_reference_up(
+async def test_decline_does_not_consume_the_reference(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, body = await create_partner(world), await _build_top_up(world)
@@ -206,7 +210,7 @@ async def test_a_decline_does_not_use_the_reference_up(
     assert (await post_webhook(client, new, body)).status_code == 200
 
 
-async def test_a_suspended_partner_records_nothing(
+async def test_webhook_of_a_suspended_partner_stores_nothing(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, body = await create_partner(world), await _build_top_up(world)
@@ -215,7 +219,7 @@ async def test_a_suspended_partner_records_nothing(
     assert await world.services.database.fetchval("SELECT count(*) FROM transactions") == 0
 
 
-async def test_a_receiver_who_cannot_take_it_declines(
+async def test_webhook_is_declined_if_the_receiver_cannot_accept_the_amount(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, customer = await create_partner(world, balance="600000"), await world.create_subscriber()
@@ -236,7 +240,7 @@ async def test_a_receiver_who_cannot_take_it_declines(
     assert answer.json()["details"] == {"party": "receiver"}
 
 
-async def test_a_restricted_subscriber_is_funded(
+async def test_webhook_funds_a_restricted_subscriber_without_revealing_the_balance(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, customer = (
@@ -249,7 +253,7 @@ async def test_a_restricted_subscriber_is_funded(
     assert await get_wallet_balance(world, customer) == "40.00"
 
 
-async def test_a_restricted_subscriber_with_too_much_is_declined_without_the_balance(
+async def test_maximum_balance_decline_does_not_reveal_a_restricted_balance(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="1000")
@@ -260,7 +264,7 @@ async def test_a_restricted_subscriber_with_too_much_is_declined_without_the_bal
     assert answer.json()["details"].keys() == {"limit", "attempted", "party"}
 
 
-async def test_the_same_webhook_many_times_at_once_pays_once(
+async def test_concurrent_identical_webhooks_pay_once(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
@@ -276,7 +280,7 @@ async def test_the_same_webhook_many_times_at_once_pays_once(
     assert await get_wallet_balance(world, customer) == "40.00"
 
 
-async def test_of_two_webhooks_with_one_reference_at_once_one_pays(
+async def test_concurrent_webhooks_with_the_same_reference_pay_only_one_subscriber(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_partner(world, balance="1000")

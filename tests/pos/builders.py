@@ -1,4 +1,4 @@
-"""Words that the tests of points of sale share."""
+"""Driver and helpers shared by the point-of-sale tests."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ def new_request_id() -> str:
 
 
 class PosDriver:
-    """A merchant with its key, and a customer with a card."""
+    """A merchant with its signing key, and a customer with a card."""
 
     def __init__(self, world: Harness, till: HmacAuth, customer: dict[str, Any]) -> None:
         self.harness = world
@@ -67,7 +67,7 @@ class PosDriver:
         )
 
     async def get_balance(self) -> int:
-        """Of the customer, in minor units."""
+        """Return the customer's balance in minor units."""
         found: int = await self.harness.services.database.fetchval(
             """SELECT balance FROM accounts a JOIN subscribers s ON s.account_id = a.id
                WHERE s.id = $1""",
@@ -76,7 +76,7 @@ class PosDriver:
         return found
 
     async def create_terminal(self, status: str = "active") -> str:
-        """A new terminal of this merchant."""
+        """Create a terminal of this merchant and return its id."""
         services, terminal_id = self.harness.services, self.harness.services.new_id()
         await services.database.execute(
             """INSERT INTO terminals (id, processor_id, name, status, created_at)

@@ -1,4 +1,4 @@
-"""What a terminal or an app learns about a card."""
+"""Card verification and lookup by terminals and apps."""
 
 import asyncio
 
@@ -9,7 +9,9 @@ from harness import PIN, WRONG_PIN, Harness
 from pos.builders import LOOKUP_URL, VERIFY_URL, PosDriver, parse_error
 
 
-async def test_a_card_is_verified_with_its_pin(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_verify_card_with_pin_returns_holder_and_balance(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     shop = await PosDriver.create(world, balance="1234.50")
     answer = await client.post(
         VERIFY_URL, json={"card_serial": shop.card, "pin": PIN}, auth=shop.merchant_auth
@@ -24,7 +26,7 @@ async def test_a_card_is_verified_with_its_pin(client: httpx2.AsyncClient, world
     }
 
 
-async def test_a_card_that_cannot_pay_has_no_balance(
+async def test_verify_inactive_card_omits_the_balance(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     shop = await PosDriver.create(world, status="BLOCKED")
@@ -39,7 +41,7 @@ async def test_a_card_that_cannot_pay_has_no_balance(
     }
 
 
-async def test_wrong_pins_at_once_are_three_tries(
+async def test_concurrent_wrong_pins_share_one_limit_of_three_attempts(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     shop = await PosDriver.create(world)
@@ -52,7 +54,7 @@ async def test_wrong_pins_at_once_are_three_tries(
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v1"])
-async def test_an_app_learns_no_balance(
+async def test_verify_card_by_an_app_omits_the_balance(
     client: httpx2.AsyncClient, world: Harness, prefix: str
 ) -> None:
     shop = await PosDriver.create(world)
@@ -68,7 +70,7 @@ async def test_an_app_learns_no_balance(
 
 
 @pytest.mark.parametrize("url", [LOOKUP_URL, "/payment/lookup-card", "/api/v1/payment/lookup-card"])
-async def test_a_card_is_found_by_serial_and_by_uid(
+async def test_lookup_finds_a_card_by_serial_or_uid(
     client: httpx2.AsyncClient, world: Harness, url: str
 ) -> None:
     shop = await PosDriver.create(world, uid="04:A1:B2:C3:D4:E5:80")
@@ -90,7 +92,7 @@ async def test_a_card_is_found_by_serial_and_by_uid(
 @pytest.mark.parametrize(
     "url", [LOOKUP_URL, VERIFY_URL, "/payment/verify-card", "/payment/lookup-card"]
 )
-async def test_an_unknown_card_is_not_found(
+async def test_unknown_card_returns_card_not_found(
     client: httpx2.AsyncClient, world: Harness, url: str
 ) -> None:
     body = {"card_serial": "NOBODY-1", "card_identifier": "NOBODY-1", "pin": PIN}

@@ -15,7 +15,7 @@ REPLAYED_HEADER = "idempotent-replayed"
 
 
 async def _create_key(world: Harness, key: HmacAuth, **body: Any) -> HmacAuth:
-    """A further key of the same processor, or of one of its terminals."""
+    """Create another key of the same processor, or of one of its terminals."""
     url = f"/api/v1/processors/{await world.get_processor_id(key)}/keys"
     response = await world.client.post(url, json=body, auth=await world.create_admin())
     assert response.status_code == 201, response.text
@@ -86,7 +86,7 @@ async def test_owners_do_not_share_idempotency_keys(world: Harness) -> None:
     assert await _count_transactions(world) == 3
 
 
-async def test_parallel_retries_under_two_keys_pay_once(
+async def test_concurrent_retries_under_two_keys_pay_once(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     shop = await PosDriver.create(world)
@@ -131,7 +131,7 @@ async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner
 async def _create_payments_with_same_id(
     world: Harness, shop: PosDriver, amounts: tuple[str, str], owner: int
 ) -> dict[HmacAuth, httpx2.Response]:
-    """The previous release accepted one request id once per key."""
+    """Create two payments with one request id; the previous release allowed one per key."""
     keys = [shop.merchant_auth, await world.create_second_key(shop.merchant_auth)]
     paid = {
         key: await shop.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)
@@ -141,7 +141,7 @@ async def _create_payments_with_same_id(
 
 
 @pytest.mark.parametrize("owner", [0, 1])
-async def test_one_id_used_for_two_payments_replays_the_payment_that_is_repeated(
+async def test_request_id_shared_by_two_payments_replays_the_payment_with_the_same_content(
     world: Harness, owner: int
 ) -> None:
     shop = await PosDriver.create(world)
@@ -156,7 +156,7 @@ async def test_one_id_used_for_two_payments_replays_the_payment_that_is_repeated
 
 
 @pytest.mark.parametrize("owner", [0, 1])
-async def test_one_id_used_for_the_same_payment_twice_replays_that_of_the_key(
+async def test_request_id_shared_by_identical_payments_replays_the_keys_own_payment(
     world: Harness, owner: int
 ) -> None:
     shop = await PosDriver.create(world)
@@ -192,7 +192,7 @@ async def test_process_of_the_previous_release_does_not_pay_again(
 async def test_rotation_while_paying_pays_every_request_once(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """A client switches to the new key on 401 and retries what it was not sure about."""
+    """A client switches to the new key on 401 and retries requests with an unknown outcome."""
     await world.disable_compliance_rules()
     shop = await PosDriver.create(world)
     keys = [shop.merchant_auth]

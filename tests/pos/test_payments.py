@@ -12,7 +12,7 @@ from tapgate import ids
 ALIAS_PATHS = ["/payment", "/api/v1/payment"]
 
 
-async def test_a_payment_is_approved(world: Harness) -> None:
+async def test_approved_payment_returns_a_receipt(world: Harness) -> None:
     shop = await PosDriver.create(world)
     answer = await shop.pay("100.00", metadata={"order": "A-17"}, merchant_name="Corner shop")
     assert answer.status_code == 200, answer.text
@@ -31,23 +31,25 @@ async def test_a_payment_is_approved(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("url", [PAY_URL, *ALIAS_PATHS])
-async def test_a_request_id_is_required(world: Harness, url: str) -> None:
+async def test_missing_request_id_is_rejected(world: Harness, url: str) -> None:
     shop = await PosDriver.create(world)
     answer = await shop.pay(url=url, request_id=None)
     assert parse_error(answer) == (400, "INVALID_REQUEST")
     assert "request_id" in answer.json()["details"]["fields"]
-    # What is missing is told before what is not acceptable.
+    # Missing fields are reported before invalid values.
     answer = await shop.pay(url=url, request_id=None, currency="USD")
     assert parse_error(answer) == (400, "INVALID_REQUEST")
 
 
-async def test_above_the_no_pin_limit_the_pin_is_needed(world: Harness) -> None:
+async def test_payment_above_the_no_pin_limit_requires_a_pin(world: Harness) -> None:
     shop = await PosDriver.create(world)
     assert parse_error(await shop.pay("500.01")) == (403, "PIN_REQUIRED")
     assert (await shop.pay("500.01", pin=PIN)).status_code == 200
 
 
-async def test_five_times_the_no_pin_limit_is_all_of_a_day(world: Harness) -> None:
+async def test_payments_without_pin_are_capped_at_five_times_the_limit_per_day(
+    world: Harness,
+) -> None:
     shop = await PosDriver.create(world, balance="5000")
     for _ in range(5):
         assert (await shop.pay("500")).status_code == 200
@@ -55,7 +57,7 @@ async def test_five_times_the_no_pin_limit_is_all_of_a_day(world: Harness) -> No
     assert (await shop.pay("0.01", pin=PIN)).status_code == 200
 
 
-async def test_a_wrong_pin_is_counted_and_three_lock(world: Harness) -> None:
+async def test_three_wrong_pins_lock_the_account(world: Harness) -> None:
     shop = await PosDriver.create(world)
     for remaining in (2, 1, 0):
         answer = await shop.pay("10", pin=WRONG_PIN)
@@ -65,7 +67,7 @@ async def test_a_wrong_pin_is_counted_and_three_lock(world: Harness) -> None:
     assert await shop.get_balance() == 1000_00
 
 
-async def test_the_pin_of_a_request_that_was_refused_does_not_use_the_request_up(
+async def test_wrong_pin_does_not_consume_the_request_id(
     world: Harness,
 ) -> None:
     shop = await PosDriver.create(world)
@@ -78,9 +80,7 @@ async def test_the_pin_of_a_request_that_was_refused_does_not_use_the_request_up
 @pytest.mark.parametrize(
     ("column", "value"), [("status", "BLOCKED"), ("status", "LOST"), ("expires_at", "past")]
 )
-async def test_a_card_that_is_not_active_is_declined(
-    world: Harness, column: str, value: str
-) -> None:
+async def test_inactive_card_is_declined(world: Harness, column: str, value: str) -> None:
     past = world.services.clock() - timedelta(seconds=1)
     shop = await PosDriver.create(world, **{column: past if value == "past" else value})
     answer = await shop.pay()
@@ -88,7 +88,7 @@ async def test_a_card_that_is_not_active_is_declined(
     assert answer.json()["details"] == {"party": "sender"}
 
 
-async def test_a_blocked_holder_is_declined(world: Harness) -> None:
+async def test_blocked_cardholder_is_declined(world: Harness) -> None:
     shop = await PosDriver.create(world)
     blocked = await world.client.post(
         f"/api/v1/subscribers/{shop.customer['id']}/block",
@@ -99,18 +99,18 @@ async def test_a_blocked_holder_is_declined(world: Harness) -> None:
     assert parse_error(await shop.pay()) == (403, "SUBSCRIBER_BLOCKED")
 
 
-async def test_an_unknown_card_is_not_found(world: Harness) -> None:
+async def test_payment_with_an_unknown_card_returns_card_not_found(world: Harness) -> None:
     shop = await PosDriver.create(world)
     assert parse_error(await shop.pay(card_serial="NOBODY-1")) == (404, "CARD_NOT_FOUND")
 
 
-async def test_another_currency_is_refused(world: Harness) -> None:
+async def test_unsupported_currency_is_rejected(world: Harness) -> None:
     shop = await PosDriver.create(world)
     assert parse_error(await shop.pay(currency="USD")) == (422, "CURRENCY_NOT_SUPPORTED")
     assert (await shop.pay(currency="SLE")).status_code == 200
 
 
-async def test_a_terminal_that_is_named_must_be_the_processors_own(world: Harness) -> None:
+async def test_terminal_id_must_be_an_active_terminal_of_the_processor(world: Harness) -> None:
     shop, other = await PosDriver.create(world), await PosDriver.create(world)
     own, anothers = await shop.create_terminal(), await other.create_terminal()
     blocked = await shop.create_terminal("blocked")
@@ -125,7 +125,7 @@ async def test_a_terminal_that_is_named_must_be_the_processors_own(world: Harnes
     assert [ids.encode(ids.TERMINAL, row["id"]) for row in seen] == [own]
 
 
-async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now(
+async def test_replay_succeeds_after_the_terminal_is_blocked(
     world: Harness,
 ) -> None:
     shop = await PosDriver.create(world)
@@ -140,7 +140,7 @@ async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now
     assert parse_error(await shop.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
 
 
-async def test_a_terminals_key_fixes_the_terminal(world: Harness) -> None:
+async def test_terminal_key_overrides_the_terminal_id_in_the_request(world: Harness) -> None:
     shop = await PosDriver.create(world)
     own, other = await shop.create_terminal(), await shop.create_terminal()
     async with world.services.database.transaction() as tx:
@@ -156,13 +156,13 @@ async def test_a_terminals_key_fixes_the_terminal(world: Harness) -> None:
     assert context["terminal_id"] == own
 
 
-async def test_an_app_cannot_give_a_pin(world: Harness) -> None:
+async def test_app_payment_ignores_the_pin(world: Harness) -> None:
     shop = await PosDriver.create(world)
     answer = await shop.pay("500.01", url="/payment", pin=PIN)
     assert parse_error(answer) == (403, "PIN_REQUIRED")
 
 
-async def test_the_twins_are_one_path(world: Harness) -> None:
+async def test_alias_paths_share_idempotency_keys(world: Harness) -> None:
     shop = await PosDriver.create(world)
     first, second = [await shop.pay("5", url=url, request_id="one") for url in ALIAS_PATHS]
     assert first.json() == second.json()
@@ -172,7 +172,7 @@ async def test_the_twins_are_one_path(world: Harness) -> None:
     assert parse_error(at_a_terminal) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_200_payments_at_once_on_a_wallet_that_affords_100(world: Harness) -> None:
+async def test_concurrent_payments_cannot_overdraw_a_wallet(world: Harness) -> None:
     await world.disable_compliance_rules()
     shop = await PosDriver.create(world, balance="200")
     answers = await asyncio.gather(*(shop.pay("2", pin=PIN) for _ in range(200)))
@@ -183,7 +183,7 @@ async def test_200_payments_at_once_on_a_wallet_that_affords_100(world: Harness)
     assert await shop.get_balance() == 0
 
 
-async def test_a_day_limit_is_not_passed_by_payments_at_once(world: Harness) -> None:
+async def test_concurrent_payments_cannot_exceed_the_daily_limit(world: Harness) -> None:
     await world.disable_compliance_rules()
     shop = await PosDriver.create(world, balance="200000")
     answers = await asyncio.gather(*(shop.pay("10000", pin=PIN) for _ in range(20)))

@@ -1,4 +1,4 @@
-"""Giving payments back: in parts, never more than was paid, only by who was paid."""
+"""Refunds: partial, capped at the payment, and only by the processor that was paid."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from pos.builders import PosDriver, parse_error
 from tapgate import ids
 
 
-async def test_parts_add_up_to_the_whole(world: Harness) -> None:
+async def test_partial_refunds_add_up_to_the_payment(world: Harness) -> None:
     shop = await PosDriver.create(world)
     paid = (await shop.pay("100")).json()["transaction_id"]
     first = await shop.refund(paid, "30")
@@ -30,14 +30,14 @@ async def test_parts_add_up_to_the_whole(world: Harness) -> None:
     assert await shop.get_balance() == 1000_00
 
 
-async def test_another_processors_payment_is_not_found(world: Harness) -> None:
+async def test_processor_cannot_refund_another_processors_payment(world: Harness) -> None:
     shop, other = await PosDriver.create(world), await PosDriver.create(world)
     paid = (await shop.pay("100")).json()["transaction_id"]
     assert parse_error(await other.refund(paid)) == (404, "TRANSACTION_NOT_FOUND")
     assert parse_error(await shop.refund("txn_none")) == (404, "TRANSACTION_NOT_FOUND")
 
 
-async def test_any_key_of_the_processor_may(world: Harness) -> None:
+async def test_any_key_of_the_processor_can_refund(world: Harness) -> None:
     shop = await PosDriver.create(world)
     paid = (await shop.pay("100")).json()["transaction_id"]
     other_key = await world.create_second_key(shop.merchant_auth)
@@ -45,7 +45,7 @@ async def test_any_key_of_the_processor_may(world: Harness) -> None:
     assert (await shop.refund(paid, url="/payment/refund")).status_code == 200
 
 
-async def test_a_declined_payment_or_a_refund_cannot_be_refunded(world: Harness) -> None:
+async def test_declined_payments_and_refunds_cannot_be_refunded(world: Harness) -> None:
     shop = await PosDriver.create(world, balance="50")
     declined = await shop.pay("100", request_id="too much")
     assert parse_error(declined) == (402, "INSUFFICIENT_FUNDS")
@@ -60,7 +60,7 @@ async def test_a_declined_payment_or_a_refund_cannot_be_refunded(world: Harness)
     assert parse_error(await shop.refund(refunded)) == (409, "NOT_REFUNDABLE")
 
 
-async def test_what_a_card_could_not_pay_yet_is_not_refundable_once_it_is_linked(
+async def test_declined_payment_of_an_unlinked_card_is_not_refundable_after_linking(
     world: Harness,
 ) -> None:
     shop = await PosDriver.create(world)
@@ -88,7 +88,7 @@ async def test_what_a_card_could_not_pay_yet_is_not_refundable_once_it_is_linked
 @pytest.mark.parametrize(
     ("action", "answered"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
 )
-async def test_a_blocked_payer_gets_the_money_back_and_a_closed_one_does_not(
+async def test_refund_is_allowed_to_a_blocked_payer_but_not_to_a_closed_one(
     world: Harness, action: str, answered: tuple[int, str] | None
 ) -> None:
     shop = await PosDriver.create(world, balance="100")
@@ -103,7 +103,7 @@ async def test_a_blocked_payer_gets_the_money_back_and_a_closed_one_does_not(
     assert (None if answer.status_code == 200 else parse_error(answer)) == answered
 
 
-async def test_a_reason_is_needed(world: Harness) -> None:
+async def test_refund_requires_a_reason_and_a_request_id(world: Harness) -> None:
     shop = await PosDriver.create(world)
     paid = (await shop.pay("100")).json()["transaction_id"]
     assert parse_error(await shop.refund(paid, reason=None)) == (400, "INVALID_REQUEST")
@@ -111,10 +111,10 @@ async def test_a_reason_is_needed(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("part", ["10", "7"])
-async def test_refunds_at_once_never_exceed_the_payment(world: Harness, part: str) -> None:
+async def test_concurrent_refunds_cannot_exceed_the_payment(world: Harness, part: str) -> None:
     shop = await PosDriver.create(world, balance="100")
     paid = (await shop.pay("100")).json()["transaction_id"]
-    await shop.pay("0.01")  # declined: nothing is left
+    await shop.pay("0.01")  # declined: the wallet is empty
     answers = await asyncio.gather(*(shop.refund(paid, part) for _ in range(20)))
     given_back = sum(answer.status_code == 200 for answer in answers)
     assert given_back == 100 // int(part)
@@ -122,10 +122,10 @@ async def test_refunds_at_once_never_exceed_the_payment(world: Harness, part: st
     assert await shop.get_balance() == given_back * int(part) * 100
 
 
-async def test_the_audit_log_tells_what_became_of_the_payment(world: Harness) -> None:
+async def test_refunds_are_recorded_in_the_audit_log_of_the_payment(world: Harness) -> None:
     shop = await PosDriver.create(world)
     paid = (await shop.pay("100")).json()["transaction_id"]
-    for name in ("one", "one", "two"):  # the second is a repetition
+    for name in ("one", "one", "two"):  # the second request is a replay
         await shop.refund(paid, "50", request_id=name)
     entries = await world.list_audit_entries(paid, "transaction.refunded")
     assert [entry["changes"] for entry in entries] == [

@@ -1,4 +1,4 @@
-"""Words that the tests of processors share."""
+"""Helpers shared by the processor tests."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ UNKNOWN_IDS = (ids.encode(ids.PROCESSOR, 1), "prc_1", "prc_" + "u" * 13, "sub_00
 
 
 async def create_processor(world: Harness, **fields: Any) -> dict[str, Any]:
-    """What is answered about a new processor."""
+    """Create a processor and return the response body."""
     new = {
         "name": "Corner Shop",
         "phone_number": world.new_phone_number(),
@@ -29,13 +29,15 @@ async def create_processor(world: Harness, **fields: Any) -> dict[str, Any]:
 
 
 def get_auth(answer: dict[str, Any]) -> HmacAuth:
-    """The credential that an answer gave out."""
+    """Return the signing credential contained in a response."""
     return HmacAuth(answer["api_key_id"], answer["hmac_secret"])
 
 
 async def probe_credential(client: httpx2.AsyncClient, credential: httpx2.Auth) -> tuple[int, str]:
-    """403 FORBIDDEN for a good key, which never may do this; what else is said to one that is
-    not good any more."""
+    """Return the status and code of a request that no signing key may make.
+
+    A valid key gets 403 FORBIDDEN; any other result describes why the key is not accepted.
+    """
     answer = await client.get(PROCESSORS_URL, auth=credential)
     return answer.status_code, answer.json()["code"]
 
@@ -44,7 +46,7 @@ VALID_CREDENTIAL = (403, "FORBIDDEN")
 
 
 async def deposit(world: Harness, processor_id: str, amount: str) -> None:
-    """Money arrives on the settlement account."""
+    """Deposit money to the settlement account."""
     outcome = await world.services.ledger.submit(
         Command(
             type=chart.TRANSFER,

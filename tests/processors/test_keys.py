@@ -1,4 +1,4 @@
-"""The signing keys of a processor are rotated."""
+"""Rotation of the signing keys of a processor."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def _create_key(world: Harness, url: str, **body: Any) -> dict[str, Any]:
     return key
 
 
-async def test_a_key_is_rotated_and_the_old_one_refused_at_once_in_every_process(
+async def test_deleted_key_is_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     old = await create_processor(world)
@@ -47,13 +47,13 @@ async def test_a_key_is_rotated_and_the_old_one_refused_at_once_in_every_process
     (entry,) = await world.list_audit_entries(old["api_key_id"], "signing_key.deleted")
     assert entry["actor"]["id"] == admin.id
 
-    # The last one may go, too.
+    # The last key can be deleted as well.
     await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
     assert await probe_credential(client, get_auth(new)) == UNAUTHORIZED
     assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
 
 
-async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_terminal_key_can_be_rotated(client: httpx2.AsyncClient, world: Harness) -> None:
     url, admin = (
         f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}",
         await world.create_admin(),
@@ -73,7 +73,7 @@ async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world:
     assert await key_shown() is None
 
 
-async def test_a_key_for_anothers_terminal_is_refused(
+async def test_key_for_another_processors_terminal_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     url, admin = (
@@ -109,7 +109,7 @@ async def test_keys_are_listed_newest_first_in_pages_without_secrets(
     assert second["has_more"] is False
 
 
-async def test_what_is_not_the_processors_key_is_not_found(
+async def test_deleting_an_unknown_or_foreign_key_is_not_found(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new, others = await create_processor(world), await create_processor(world)

@@ -1,4 +1,4 @@
-"""Processors are created, shown and listed."""
+"""Processors: create, read, list and search."""
 
 import httpx2
 import pytest
@@ -16,9 +16,7 @@ from processors.builders import (
 )
 
 
-async def test_a_processor_is_created_with_a_key_that_works(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_new_processor_gets_a_working_key(client: httpx2.AsyncClient, world: Harness) -> None:
     new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
     admin = await world.create_admin()
     answer = await client.post(PROCESSORS_URL, json=new, auth=admin)
@@ -73,7 +71,7 @@ async def test_a_processor_is_created_with_a_key_that_works(
         ({"email": "shop"}, 422, "email"),
     ],
 )
-async def test_what_is_not_acceptable_is_named(
+async def test_invalid_processor_field_is_rejected(
     client: httpx2.AsyncClient, world: Harness, change: dict[str, object], status: int, named: str
 ) -> None:
     new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
@@ -82,7 +80,7 @@ async def test_what_is_not_acceptable_is_named(
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-async def test_a_record_shows_what_the_processor_has(
+async def test_processor_record_shows_the_balance(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     processor = (await create_processor(world))["processor"]
@@ -93,7 +91,7 @@ async def test_a_record_shows_what_the_processor_has(
 
 
 @pytest.mark.parametrize("id", UNKNOWN_IDS)
-async def test_an_unknown_processor_is_not_found(
+async def test_unknown_processor_is_not_found(
     client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
     admin = await world.create_admin()
@@ -138,7 +136,9 @@ async def test_processors_are_listed_newest_first_in_pages_and_by_status(
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_processors_are_searched(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_processors_are_searched_by_name_email_phone_and_id(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     corner = (await create_processor(world))["processor"]
     market = (await create_processor(world, name="Big Market", email="sales@market.example"))[
         "processor"

@@ -1,4 +1,4 @@
-"""Suspending and activating a processor."""
+"""Suspension and activation of a processor."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from tapgate.edge.services import Services
 PROCESSOR_SUSPENDED = (403, "PROCESSOR_SUSPENDED")
 
 
-async def test_a_suspended_processors_keys_are_refused_at_once_in_every_process(
+async def test_keys_of_a_suspended_processor_are_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_processor(world)
@@ -43,7 +43,7 @@ async def test_a_suspended_processors_keys_are_refused_at_once_in_every_process(
             assert await probe_credential(process, get_auth(another)) == VALID_CREDENTIAL
 
 
-async def test_only_a_right_signature_is_told_about_the_suspension(
+async def test_suspension_is_revealed_only_to_a_valid_signature(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     new = await create_processor(world)
@@ -57,7 +57,7 @@ async def test_only_a_right_signature_is_told_about_the_suspension(
     )
 
 
-async def test_both_states_and_the_reason_are_in_record_and_audit_log(
+async def test_suspension_and_activation_are_recorded_and_audited(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     before = (await create_processor(world))["processor"]
@@ -93,7 +93,7 @@ async def test_both_states_and_the_reason_are_in_record_and_audit_log(
     ("first", "verb", "code"),
     [(["suspend"], "suspend", "ALREADY_SUSPENDED"), ([], "activate", "NOT_SUSPENDED")],
 )
-async def test_a_move_that_is_not_there_is_refused(
+async def test_invalid_transition_is_rejected(
     client: httpx2.AsyncClient, world: Harness, first: list[str], verb: str, code: str
 ) -> None:
     url, admin = (
@@ -106,13 +106,15 @@ async def test_a_move_that_is_not_there_is_refused(
     assert (answer.status_code, answer.json()["code"]) == (409, code)
 
 
-async def test_a_reason_is_needed_to_suspend(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_suspension_requires_a_reason(client: httpx2.AsyncClient, world: Harness) -> None:
     url = f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}"
     answer = await client.post(f"{url}/suspend", json={}, auth=await world.create_admin())
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_of_many_at_once_one_suspends(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_concurrent_suspensions_apply_once(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     processor_id, admin = (
         (await create_processor(world))["processor_id"],
         await world.create_admin(),
@@ -127,7 +129,7 @@ async def test_of_many_at_once_one_suspends(client: httpx2.AsyncClient, world: H
     assert len(await world.list_audit_entries(processor_id, "processor.suspended")) == 1
 
 
-async def test_who_asked_to_be_told_is_told_about_the_suspension(
+async def test_suspension_is_published_as_an_event(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     await services.database.execute(

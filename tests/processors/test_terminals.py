@@ -1,4 +1,4 @@
-"""A processor's terminals."""
+"""Terminals of a processor."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TERMINAL_BLOCKED = (403, "TERMINAL_BLOCKED")
 
 
 async def _create_processor(world: Harness) -> str:
-    """The address of a new processor's terminals."""
+    """Create a processor and return the URL of its terminals."""
     return f"{PROCESSORS_URL}/{(await create_processor(world))['processor_id']}/terminals"
 
 
@@ -34,7 +34,7 @@ async def _add_terminal(world: Harness, terminals: str, name: str = "Till 1") ->
     return body
 
 
-async def test_a_terminal_is_added_with_a_key_of_its_own(
+async def test_new_terminal_gets_its_own_key(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     terminals = await _create_processor(world)
@@ -83,7 +83,7 @@ async def test_terminals_are_listed_newest_first_in_pages(
     assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
 
 
-async def test_a_blocked_terminals_key_is_refused_at_once_in_every_process(
+async def test_key_of_a_blocked_terminal_is_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     terminals, admin = await _create_processor(world), await world.create_admin()
@@ -106,7 +106,7 @@ async def test_a_blocked_terminals_key_is_refused_at_once_in_every_process(
     assert first["reason"] == "stolen"
 
 
-async def test_a_move_that_is_not_there_is_refused(
+async def test_invalid_terminal_transition_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     terminals, admin = await _create_processor(world), await world.create_admin()
@@ -130,7 +130,7 @@ async def test_another_processors_terminal_is_not_found(
 
 
 @pytest.mark.parametrize(("body", "status"), [({}, 400), ({"name": 1}, 400), ({"name": ""}, 422)])
-async def test_a_terminal_needs_a_name(
+async def test_terminal_requires_a_name(
     client: httpx2.AsyncClient, world: Harness, body: dict[str, object], status: int
 ) -> None:
     answer = await client.post(

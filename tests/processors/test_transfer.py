@@ -1,4 +1,4 @@
-"""Money from a processor's settlement account to a subscriber."""
+"""Transfers from a processor's settlement account to a subscriber."""
 
 import asyncio
 from typing import Any
@@ -12,13 +12,15 @@ from tapgate import ids
 
 
 async def _create_funded_processor(world: Harness, amount: str = "100") -> str:
-    """The address of transfers of a new processor that has money."""
+    """Create a processor with a balance and return the URL of its transfers."""
     processor_id: str = (await create_processor(world))["processor_id"]
     await deposit(world, processor_id, amount)
     return f"{PROCESSORS_URL}/{processor_id}/transfer"
 
 
-async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_transfer_receipt_shows_the_remaining_balance(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     url, customer = await _create_funded_processor(world, "2000"), await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
     answer = await client.post(url, json=order, auth=await world.create_admin("F"))
@@ -41,7 +43,7 @@ async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: Ha
     assert shown.json()["balance"] == "750.00"
 
 
-async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_replayed_transfer_moves_no_money(client: httpx2.AsyncClient, world: Harness) -> None:
     url, customer, admin = (
         await _create_funded_processor(world),
         await world.create_subscriber(),
@@ -55,7 +57,9 @@ async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: Har
     assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
 
 
-async def test_more_than_there_is_is_refused(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_transfer_above_the_balance_is_declined(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     url, customer = await _create_funded_processor(world), await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "amount": "100.01"}
     answer = await client.post(url, json=order, auth=await world.create_admin())
@@ -63,7 +67,7 @@ async def test_more_than_there_is_is_refused(client: httpx2.AsyncClient, world: 
     assert answer.json()["details"] == {"available": 100.0, "required": 100.01}
 
 
-async def test_many_at_once_never_take_more_than_there_is(
+async def test_concurrent_transfers_cannot_overdraw_the_processor(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
     url, customer, admin = (
@@ -80,7 +84,9 @@ async def test_many_at_once_never_take_more_than_there_is(
     assert record.json()["balance"] == "10.00"
 
 
-async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_status_and_limit_violations_decline_the_transfer(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     url, admin = await _create_funded_processor(world, "600000"), await world.create_admin()
     customer = await world.create_subscriber()
 
@@ -99,7 +105,7 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: H
 
 
 @pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
-async def test_an_unknown_subscriber_is_not_found(
+async def test_unknown_subscriber_is_not_found(
     client: httpx2.AsyncClient, world: Harness, id: str
 ) -> None:
     order = {"subscriber_id": id, "amount": "1"}
@@ -109,10 +115,10 @@ async def test_an_unknown_subscriber_is_not_found(
     assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_restricted_subscribers_are_closed(
+async def test_transfer_to_a_restricted_subscriber_requires_an_otp(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """What is too much for them would tell what they have."""
+    """A balance limit decline would reveal the subscriber's balance."""
     url, customer = (
         await _create_funded_processor(world, "600000"),
         await world.create_restricted_subscriber(),

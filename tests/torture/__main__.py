@@ -1,5 +1,8 @@
-"""`python -m torture`: kill a running gateway under load, again and again, and see whether anything
-that was acknowledged is lost, doubled or different afterwards."""
+"""Crash test of a running gateway: `python -m torture`.
+
+Repeatedly kills processes under load and verifies that no acknowledged operation is lost,
+duplicated or changed.
+"""
 
 import argparse
 import asyncio
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
     installation, findings = Installation(folder), Findings(print_line)
     interrupted = False
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as on Ctrl-C
     try:
         asyncio.run(_run_torture(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_line("interrupted")
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # it is stopping already
+            signal.signal(number, signal.SIG_IGN)  # already stopping
         installation.stop()
     report.print_summary(findings, folder)
     if given.keep:
@@ -51,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     if findings.all:
         return 1
-    return 130 if interrupted else 0  # as the shell says it of whatever Ctrl-C ended
+    return 130 if interrupted else 0  # the shell's exit status for Ctrl-C
 
 
 async def _run_torture(

@@ -1,4 +1,4 @@
-"""The accounts behind the names of the plan, and whether everybody has what the clients say."""
+"""Account names of the plan, and reconciliation of their balances with the clients' records."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from torture.client_ledger import CASH, COMMISSION_EXPENSE, FEES, ClientLedger, 
 from torture.findings import Findings
 from torture.participants import Participants
 
-#: transaction -> whose balance -> by how much
+#: Transaction id -> account name -> balance change.
 BalanceChanges = Mapping[int, Mapping[str, int]]
 
-#: By the prefix of its holder's identifier, the kind of an account.
+#: Account kind by the id prefix of its holder.
 _ACCOUNT_KINDS: Final = {
     "sub_": "wallet",
     "agt_": "float",
@@ -50,7 +50,7 @@ async def map_account_names(
 async def load_balance_changes(
     database: Database, transaction: int, names: Mapping[int, str]
 ) -> dict[int, dict[str, int]]:
-    """By the entries: how much each transaction after that one changed whose balance."""
+    """Return the balance changes of each later transaction, computed from its entries."""
     rows = await database.fetch(
         """SELECT transaction_id, account, sum(amount)::bigint AS amount FROM (
                SELECT transaction_id, debit_account AS account, -amount AS amount FROM entries
@@ -71,7 +71,7 @@ async def load_balance_changes(
 async def reconcile_balances(
     database: Database, book: ClientLedger, names: Mapping[int, str], findings: Findings
 ) -> None:
-    """Of everybody and of the platform, in the tables; nothing is held, all is worth zero."""
+    """Reconcile every balance in the tables; no funds are held and all accounts sum to zero."""
     rows = await database.fetch(
         """WITH sums AS (
                SELECT account_id, sum(amount)::bigint AS amount FROM (
@@ -106,8 +106,11 @@ def reconcile_running_balances(
     ended: Mapping[str, int],
     findings: Findings,
 ) -> None:
-    """Every balance that a transaction left behind is what the next one began with: together they
-    lead from what somebody had to what they have, and no two saw the same money."""
+    """Require that the recorded balances of each account form an unbroken sequence.
+
+    Each balance after a transaction is the balance before the next one. Together they lead from the
+    opening to the closing balance, so no two transactions used the same money.
+    """
     befores: dict[str, Counter[int]] = defaultdict(Counter)
     afters: dict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the gateway itself says of balances and transactions, over HTTP."""
+"""Reconciliation of balances and transactions as reported by the HTTP API."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ class ApiView:
         book: ClientLedger,
         findings: Findings,
     ) -> None:
-        """What was asked for since a transaction, and what everybody has."""
+        """Reconcile the operations since a transaction, and all balances."""
         records: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record in await self._list_transactions(since):
             records[record["request_id"] or record["id"]].append(record)

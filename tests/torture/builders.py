@@ -1,4 +1,4 @@
-"""A short run for the tests of the judge: two rounds under fire, and what is known afterwards."""
+"""A short run for the reconciler tests: two rounds with faults, and tampering helpers."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ _OPERATION_COUNT = 90
 
 
 async def run_two_rounds(run: TortureRun) -> None:
-    """Workers and database are killed in the first; everything in the second."""
+    """Kill a worker and the database in the first round, and everything in the second."""
     for number, kinds in enumerate(
         (("kill a worker", "kill the postmaster"), ("kill everything",)), 1
     ):
@@ -32,7 +32,7 @@ async def run_two_rounds(run: TortureRun) -> None:
 
 
 def find_succeeded(run: TortureRun, kind: str) -> OperationState:
-    """An operation of a kind that was done, and never refunded."""
+    """Return a successful operation of a kind that was not refunded."""
     return next(
         one
         for one in run.client_ledger.operations.values()
@@ -44,7 +44,7 @@ def find_succeeded(run: TortureRun, kind: str) -> OperationState:
 
 
 class _TransactionDatabase:
-    """A database as one connection sees it in the middle of a change that is never committed."""
+    """Database stand-in on one connection, inside a transaction that is rolled back."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -62,14 +62,14 @@ class _RollbackError(Exception):
 
 
 async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: object) -> Findings:
-    """What the judge finds when somebody has changed the tables behind the gateway's back. The
-    change is taken back."""
+    """Return the findings after tampering with the tables; the change is rolled back."""
     findings = Findings()
     database = await Database.connect(run.installation.database_url, size=1)
     try:
         async with database.connection() as connection:
             with contextlib.suppress(_RollbackError):
-                # As the judge's own: within it there can be no other.
+                # Same isolation level as the reconciler's, which cannot start its own transaction
+                # inside.
                 async with connection.transaction(isolation="repeatable_read"):
                     await connection.execute("SET LOCAL session_replication_role = replica")
                     changed = await connection.execute(tampering, *values)
@@ -83,7 +83,7 @@ async def reconcile_after_tampering(run: TortureRun, tampering: str, *values: ob
 
 
 async def reconcile_with(run: TortureRun, book: ClientLedger) -> Findings:
-    """What the judge finds when the clients know something else."""
+    """Return the findings for a different client ledger."""
     findings = Findings()
     database = await Database.connect(run.installation.database_url, size=1)
     try:

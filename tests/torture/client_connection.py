@@ -1,4 +1,4 @@
-"""A client's end of the wire: raw enough to break off in the middle of a request."""
+"""Raw HTTP client connection that can disconnect in the middle of a request."""
 
 import asyncio
 from typing import Any, Final
@@ -7,18 +7,18 @@ import msgspec
 
 from torture.plan import CutPoint
 
-#: After that a client takes a request for unanswered.
+#: Response timeout of a client.
 RESPONSE_TIMEOUT_SECONDS: Final = 1.0
 _HEAD_END: Final = b"\r\n\r\n"
 _REPLAYED_HEADER: Final = b"\r\nidempotent-replayed: true"
 
 
 class ConnectFailedError(Exception):
-    """Nobody listens."""
+    """The gateway does not accept connections."""
 
 
 class NoResponseError(Exception):
-    """It was sent, or a part of it was; what became of it is not known."""
+    """The request was sent at least in part, and its outcome is unknown."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientConnection:
-    """One connection, opened when it is needed."""
+    """One connection, opened on demand."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -51,17 +51,17 @@ class ClientConnection:
             self.close()
             raise
         if answer.status == 503:
-            self.close()  # it is not listened to for a while
+            self.close()  # the gateway pauses reading from it until Retry-After
         return answer
 
     async def send_and_disconnect(self, request: bytes, cut: CutPoint) -> None:
-        """Send so much of it and go away."""
+        """Send the request up to the cut point and disconnect."""
         _, writer = await self._open()
         body_at = request.index(_HEAD_END) + len(_HEAD_END)
         ends = {"head": body_at // 2, "body": (body_at + len(request)) // 2, "answer": None}
         try:
             writer.write(request[: ends[cut]])
-            # What is written is sent at once; a moment later the gateway is at it.
+            # The write is sent immediately; the delay lets the gateway start processing it.
             await asyncio.sleep(0.002 if cut == "answer" else 0)
         finally:
             self.close()

@@ -1,5 +1,7 @@
-"""What the clients know: what they asked for, what they were told, and what everybody must have
-then. Plain whole numbers, fed by nothing but the plan and the answers."""
+"""The clients' own ledger: operations, acknowledgments and expected balances.
+
+Amounts are integers in minor units, derived only from the plan and the responses.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,12 +12,12 @@ import msgspec
 from torture.client_connection import Response
 from torture.plan import PAYMENTS, Kind, Operation
 
-#: Names of accounts that nobody of the plan holds.
+#: Accounts that no participant of the plan holds.
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"
 
-#: Refusals that leave nothing behind: the name may be used again.
+#: Rejections store nothing, so the idempotency key can be reused.
 REJECTION_CODES: Final = frozenset(
     {"INVALID_PIN", "ACCOUNT_LOCKED", "REFUND_EXCEEDS_REMAINING", "ALREADY_REFUNDED"}
 )
@@ -24,7 +26,7 @@ _REFUND_EXCEEDED_CODES: Final = frozenset({"REFUND_EXCEEDS_REMAINING", "ALREADY_
 _INSUFFICIENT_FUNDS_CODES: Final = frozenset({"INSUFFICIENT_FUNDS"})
 _MIN_COMMISSIONED_AMOUNT: Final = 10_00
 
-#: What a field of a receipt is to the clients.
+#: Receipt field -> name of the amount in the client ledger.
 _PAYMENT_FIELDS: Final = {
     "amount": "amount",
     "fee_amount": "fee",
@@ -52,9 +54,9 @@ RECEIPT_FIELDS: Final[dict[Kind, dict[str, str]]] = {
 
 
 class Acknowledgment(msgspec.Struct, frozen=True):
-    """A definitive answer: a transaction with its figures, or why there is none."""
+    """Final response to an operation: a transaction with its amounts, or an error code."""
 
-    code: str  # empty: it was done
+    code: str  # empty on success
     transaction_id: str = ""
     status: str = ""
     amounts: dict[str, int] = {}
@@ -65,7 +67,7 @@ class Acknowledgment(msgspec.Struct, frozen=True):
 
     @property
     def is_recorded(self) -> bool:
-        """Done, or declined under its name."""
+        """True if the operation succeeded or was declined under its idempotency key."""
         return self.code not in REJECTION_CODES
 
 
@@ -81,12 +83,12 @@ def parse_acknowledgment(operation: Operation, answer: Response) -> Acknowledgme
 
 
 def parse_minor_units(shown: str) -> int:
-    """`1,234.50 SLE` or `1234.50` in minor units."""
+    """Parse `1,234.50 SLE` or `1234.50` to minor units."""
     return int(shown.removesuffix(" SLE").replace(",", "").replace(".", ""))
 
 
 def calculate_share(amount: int, hundredths_of_percent: int) -> int:
-    """Half up."""
+    """Return the share of an amount, rounded half up."""
     return (amount * hundredths_of_percent + 5_000) // 10_000
 
 
@@ -99,7 +101,7 @@ def calculate_fee(operation: Operation, amount: int) -> int:
 
 
 def allowed_error_codes(operation: Operation) -> frozenset[str]:
-    """What may be said to it instead of doing it."""
+    """Return the error codes that are valid responses to the operation."""
     if operation.wrong_pin:
         return _WRONG_PIN_CODES
     if operation.kind == "refund":
@@ -110,29 +112,29 @@ def allowed_error_codes(operation: Operation) -> frozenset[str]:
 
 
 class OperationState(msgspec.Struct):
-    """One operation, and how it stands with it."""
+    """An operation and its current outcome."""
 
     operation: Operation
     acknowledgment: Acknowledgment | None = None
     attempts: int = 0
     unanswered_attempts: int = 0
-    succeeded_unacknowledged: bool = False  # the first answer was a repetition of one that got lost
-    original_transaction_id: str = ""  # the transaction that a refund is of
+    succeeded_unacknowledged: bool = False  # the first response received was a replay of a lost one
+    original_transaction_id: str = ""  # transaction that a refund refers to
 
 
 class ClientLedger:
-    """All operations so far by name, and everybody's balance."""
+    """All operations so far by idempotency key, and the balance of each account."""
 
     def __init__(self, funds: Mapping[str, int]) -> None:
         self.operations: dict[str, OperationState] = {}
         self.balances: Counter[str] = Counter(funds)
         self.balances[CASH] = -sum(funds.values())
-        self.refunded: Counter[str] = Counter()  # payment -> what was given back of it
+        self.refunded: Counter[str] = Counter()  # payment -> refunded amount
         self._cashed_out: set[tuple[str, str]] = set()  # (customer, agent)
-        self.transaction_count = 0  # that there must be, declined ones included
+        self.transaction_count = 0  # expected number, including declined transactions
 
     def apply(self, standing: OperationState) -> None:
-        """Once for each operation, when it has been answered."""
+        """Apply an acknowledged operation; call once per operation."""
         assert standing.acknowledgment is not None
         self.transaction_count += standing.acknowledgment.is_recorded
         for name, change in self.balance_changes(standing).items():
@@ -145,7 +147,7 @@ class ClientLedger:
             self._cashed_out.add((standing.operation.payer, standing.operation.payee))
 
     def balance_changes(self, standing: OperationState) -> dict[str, int]:
-        """By how much it changed whose balance."""
+        """Return the balance changes by account name."""
         asked, told = standing.operation, standing.acknowledgment
         if told is None or not told.succeeded:
             return {}
@@ -165,7 +167,7 @@ class ClientLedger:
         return {name: change for name, change in moved.items() if change}
 
     def _get_refunded_fee(self, asked: Operation, told: Acknowledgment) -> int:
-        """By the refund that leaves nothing."""
+        """Return the fee, which only the refund of the last remaining amount returns."""
         if told.amounts["refundable"]:
             return 0
         paid = self.operations[asked.refunded_key].operation
@@ -173,7 +175,7 @@ class ClientLedger:
         return calculate_fee(paid, paid.amount)
 
     def expected_amounts(self, standing: OperationState) -> dict[str, int]:
-        """What a receipt must say, where the clients can know it."""
+        """Return the receipt amounts that the clients can predict."""
         asked, told = standing.operation, standing.acknowledgment
         assert told is not None
         expected: dict[str, int] = {}
@@ -183,7 +185,8 @@ class ClientLedger:
         if "fee" in told.amounts:
             expected["fee"] = calculate_fee(asked, amount)
         if asked.kind == "cash_in":
-            # What was cashed out before earns nothing, and a rounding error is carried over.
+            # Cash that was cashed out before earns no commission, and rounding remainders carry
+            # over.
             earning = amount if amount >= _MIN_COMMISSIONED_AMOUNT else 0
             least = 0 if (asked.payee, asked.payer) in self._cashed_out else earning // 100
             most = -(-earning // 100)
@@ -192,5 +195,5 @@ class ClientLedger:
 
 
 def commission_account(agent: str) -> str:
-    """The name of an agent's other account."""
+    """Return the name of an agent's commission account."""
     return f"{agent} commission"

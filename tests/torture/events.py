@@ -1,5 +1,7 @@
-"""What the gateway tells an endpoint of ours: each transaction that moved money once, each refund
-once more for its payment; however often it is sent, under one id."""
+"""Webhook events of the gateway: one per completed transaction, plus one per refund.
+
+An event can be delivered several times, always with the same id.
+"""
 
 import asyncio
 import contextlib
@@ -17,10 +19,10 @@ from torture.findings import Findings
 
 COMPLETED: Final = "transaction.completed"
 REFUNDED: Final = "transaction.refunded"
-#: Longer than the lease of a delivery whose process was killed, and a few tries after that.
+#: Longer than the lease of a killed process's delivery plus a few retries.
 _DELIVERY_TIMEOUT_SECONDS: Final = 90.0
 
-#: An event's type, and the transaction that it is about.
+#: Event type and transaction id.
 EventKey = tuple[str, str]
 
 
@@ -37,7 +39,7 @@ def count_expected_events(standings: Iterable[OperationState]) -> Counter[EventK
 async def reconcile_events(
     database: Database, standings: Sequence[OperationState], since: int, findings: Findings
 ) -> None:
-    """In the tables: written with what they tell, each with one delivery."""
+    """Reconcile the event tables: each expected event exists once, with one delivery."""
     rows = await database.fetch(
         """SELECT type, subject_id, count(*) AS events, sum(deliveries)::int AS deliveries FROM (
                SELECT type, subject_id, (
@@ -57,11 +59,11 @@ async def reconcile_events(
 
 
 class EventReceiver:
-    """What has arrived: which ids, by what they tell."""
+    """Received event ids by event key."""
 
     def __init__(self, receiver: WebhookReceiver) -> None:
         self._receiver = receiver
-        self._bodies: dict[str, bytes] = {}  # their digests
+        self._bodies: dict[str, bytes] = {}  # webhook id -> digest of the body
         self._ids: dict[EventKey, set[str]] = defaultdict(set)
         self.deliveries = 0
 
@@ -90,7 +92,7 @@ class EventReceiver:
         *,
         patience: float = _DELIVERY_TIMEOUT_SECONDS,
     ) -> None:
-        """At the end: everything arrives, if need be when a killed process's lease is over."""
+        """Wait until every expected event arrives, at the latest after a killed process's lease."""
         expected = count_expected_events(standings)
         deadline = time.monotonic() + patience
         self.collect(findings)

@@ -1,5 +1,4 @@
-"""What must be recorded of an operation, as far as the clients know it; the same in the tables and
-over the interface."""
+"""Expected record of an operation, for the tables and for the API."""
 
 from typing import Any, Final
 
@@ -46,7 +45,7 @@ def build_expected_record(book: ClientLedger, standing: OperationState) -> Expec
 
 
 def build_expected_sides(standing: OperationState) -> Expected:
-    """Only in the tables: from whom to whom, and what they had then."""
+    """Return the expected accounts and balances, which only the tables contain."""
     operation, told = standing.operation, standing.acknowledgment
     assert told is not None
     expected: Expected = {"held": 0}

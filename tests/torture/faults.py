@@ -1,4 +1,4 @@
-"""What strikes while the load runs. Each strikes processes that the installation consists of."""
+"""Faults injected into the processes of the installation while the load runs."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ from torture.client_connection import ClientConnection
 from torture.installation import Installation, kill
 from torture.plan import Fault
 
-#: How long to wait for a session to be in the middle of something.
+#: Time to wait for a session with an open write transaction.
 _POLL_TIMEOUT_SECONDS: Final = 0.5
 
 
 class FaultInjector:
-    """`lines` are those of the clients, which a disaster may cut."""
+    """Injects planned faults; `lines` are the client connections that a fault can cut."""
 
     def __init__(self, installation: Installation, lines: Iterable[ClientConnection]) -> None:
         self._installation = installation
@@ -43,7 +43,7 @@ class FaultInjector:
         kill(_pick(self._installation.list_backends(), disaster.choice))
 
     async def kill_supervisor(self, disaster: Fault) -> None:
-        """Its children must notice; what they leave behind is for the next start."""
+        """Kill the supervisor; its children must exit, and the next start cleans up after them."""
         kill([self._installation.supervisor])
         self.needs_restart = True
 
@@ -52,19 +52,19 @@ class FaultInjector:
         self.needs_restart = True
 
     async def kill_all_processes_twice(self, disaster: Fault) -> None:
-        """The second time while it is starting, PostgreSQL perhaps in the middle of recovering."""
+        """Kill everything again during startup, possibly during PostgreSQL crash recovery."""
         kill(self._installation.list_processes())
         self._installation.restart()
         await asyncio.sleep(disaster.duration)
         await self.kill_all_processes(disaster)
 
     async def cut_connections(self, disaster: Fault) -> None:
-        """All that are open, in the middle of whatever they were asked."""
+        """Close all client connections, including those with a request in flight."""
         for line in self._connections:
             line.close()
 
     async def suspend_worker(self, disaster: Fault) -> None:
-        """It stands still for a while, locks held and answers unsent, and then goes on."""
+        """Stop a worker with locks held and responses unsent, then continue it."""
         for worker in _pick(self._installation.list_workers(), disaster.choice):
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.send_signal(signal.SIGSTOP)
@@ -74,11 +74,11 @@ class FaultInjector:
                     worker.send_signal(signal.SIGCONT)
 
     async def terminate_ledger_session(self, disaster: Fault) -> None:
-        """One that is about to commit, if there is one soon; otherwise all that have written."""
+        """Terminate the sessions that are about to commit, if any appear before the timeout."""
         try:
             connection = await asyncpg.connect(self._installation.database_url, timeout=1)
         except (OSError, TimeoutError, asyncpg.PostgresError):
-            return  # another disaster was quicker
+            return  # another fault took the database down first
         with contextlib.suppress(
             OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
         ):

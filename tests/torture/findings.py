@@ -1,4 +1,4 @@
-"""What should not be: a kind, what it is about, and what was found."""
+"""Findings: violations with their kind, subject and detail."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,18 +7,18 @@ from typing import Final
 import msgspec
 
 KINDS: Final = (
-    "lost",  # acknowledged, and not there
-    "doubled",  # there, or done, more often than asked for
-    "unasked",  # there, and nobody asked for it
-    "wrong figures",  # there, and not as acknowledged
-    "balance",  # not what the clients know it to be
-    "books",  # a claim of `tapgate verify`
+    "lost",  # acknowledged but missing
+    "doubled",  # stored or executed more than once
+    "unasked",  # stored but never requested
+    "wrong figures",  # stored with values that differ from the acknowledgment
+    "balance",  # differs from the client ledger
+    "books",  # a claim of `tapgate verify` is broken
     "audit",
     "events",
-    "refusal",  # refused for a reason that there is not
-    "failure",  # answered as a mistake of the gateway's own
-    "unanswered",  # not even after a minute
-    "start",  # not healthy again by itself
+    "refusal",  # rejected for an invalid reason
+    "failure",  # answered with an internal error
+    "unanswered",  # no response within a minute
+    "start",  # did not become healthy again without intervention
 )
 
 
@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    """`tell` hears of each at once: whatever becomes of the run, it has been said."""
+    """All findings of a run; `tell` receives each one immediately, in case the run crashes."""
 
     def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []

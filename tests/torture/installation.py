@@ -1,5 +1,7 @@
-"""A gateway of one's own on its embedded PostgreSQL, started as an operator does, and the processes
-that it consists of. Whatever is ended here was started here."""
+"""A gateway on its embedded PostgreSQL, started as by an operator, and its processes.
+
+Only processes started here are ever killed.
+"""
 
 import asyncio
 import contextlib
@@ -24,7 +26,7 @@ _HEALTH_REQUEST: Final = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class UnhealthyError(Exception):
-    """It did not come back by itself."""
+    """The gateway did not recover without intervention."""
 
 
 class Installation:
@@ -60,11 +62,11 @@ class Installation:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for us, who stop it in an orderly way
+                start_new_session=True,  # keep Ctrl-C away: it is stopped gracefully
             )
 
     def stop(self) -> None:
-        """In an orderly way; what does not end by itself is killed."""
+        """Shut down gracefully, and kill processes that do not exit."""
         if self._supervisor is None:
             return
         self.list_processes()
@@ -80,7 +82,7 @@ class Installation:
         return psutil.Process(self._supervisor.pid)
 
     def list_processes(self) -> list[psutil.Process]:
-        """All of them, the supervisor first."""
+        """Return all processes, the supervisor first."""
         with contextlib.suppress(psutil.NoSuchProcess):
             found = [self.supervisor, *self.supervisor.children(recursive=True)]
             self._seen_processes |= {one.pid: one for one in found}
@@ -95,7 +97,7 @@ class Installation:
         return found[0] if found else None
 
     def list_backends(self) -> list[psutil.Process]:
-        """The sessions of PostgreSQL, not the processes that it has for itself."""
+        """Return PostgreSQL's client sessions without its background processes."""
         postmaster = self.find_postmaster()
         if postmaster is None:
             return []
@@ -112,13 +114,13 @@ class Installation:
         return []
 
     def restart(self) -> None:
-        """After the supervisor was killed."""
+        """Start again after the supervisor was killed."""
         assert self._supervisor is not None
         self._supervisor.wait(_STOP_TIMEOUT_SECONDS)
         self.start()
 
     async def wait_until_healthy(self, *, workers: int = 1) -> None:
-        """Until it has said that it listens, and as many workers are there."""
+        """Wait until the gateway listens and enough workers are running."""
         deadline = time.monotonic() + _HEALTHY_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             if (
@@ -131,7 +133,7 @@ class Installation:
         raise UnhealthyError(f"not healthy after {_HEALTHY_TIMEOUT_SECONDS:.0f} seconds")
 
     def _is_listening(self) -> bool:
-        """Before it has said so, the end of any worker is a start that failed."""
+        """Return whether startup completed; before that, a worker's exit is a failed start."""
         if self._log_offset >= 0:
             with self._log.open("rb") as log:
                 log.seek(self._log_offset)

@@ -1,5 +1,4 @@
-"""A round: the clients ask for what is planned while disasters strike, insist until each of them
-has been answered, and then ask some things once more."""
+"""One round: clients run the planned operations under faults, retry, and replay some of them."""
 
 import asyncio
 import time
@@ -26,14 +25,14 @@ from torture.plan import Fault, RoundPlan
 from torture.round_stats import RoundStats
 
 _CLIENT_COUNT: Final = 16
-_MAX_DUPLICATES: Final = 2  # at most, of one operation
+_MAX_DUPLICATES: Final = 2  # maximum per operation
 _RETRY_DELAY_SECONDS: Final = 0.05
 _RETRY_TIMEOUT_SECONDS: Final = 60.0
 _CONFLICT_CODES: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
 
 
 class LoadClient:
-    """Asks for one thing after the other. The extra lines are for twins."""
+    """Runs operations one after another. The extra connections send concurrent duplicates."""
 
     def __init__(self, port: int) -> None:
         self.connections = [ClientConnection(port) for _ in range(1 + _MAX_DUPLICATES)]
@@ -69,7 +68,7 @@ class LoadRound:
         self.stats = RoundStats()
 
     async def run(self) -> list[OperationState]:
-        """All operations of the round, each answered."""
+        """Run the round and return its operations, each acknowledged."""
         try:
             await self._run_with_faults()
             await self._wait_until_healthy()
@@ -119,7 +118,7 @@ class LoadRound:
         standings: Sequence[OperationState],
         act: Callable[[LoadClient, OperationState], Coroutine[Any, Any, None]],
     ) -> None:
-        """Among the clients, who go through their shares side by side."""
+        """Distribute the operations among the clients, which work concurrently."""
 
         async def work(client: LoadClient, own: Sequence[OperationState]) -> None:
             for standing in own:
@@ -144,7 +143,7 @@ class LoadRound:
             self._attempted[operation.idempotency_key].set()
 
     async def _can_refund(self, standing: OperationState) -> bool:
-        """Only what is known to have been paid; else it is put off until that is known."""
+        """Return whether the payment is known to have succeeded; otherwise defer the refund."""
         of = standing.operation.refunded_key
         if of in self._attempted:
             await self._attempted[of].wait()
@@ -169,7 +168,7 @@ class LoadRound:
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
 
     async def _send_with_duplicates(self, client: LoadClient, standing: OperationState) -> None:
-        """Once; with its twins, if it has any."""
+        """Send the request once, along with its concurrent duplicates."""
         self._count_sent()
         twins = standing.operation.duplicates
         self.stats.twins += twins
@@ -231,7 +230,7 @@ class LoadRound:
             self._findings.add("wrong figures", name, f"acknowledged {before}, then {said}")
 
     async def _retry_unacknowledged(self) -> None:
-        """Whatever was not answered is asked for again, the payments before their refunds."""
+        """Retry all operations without a response, payments before their refunds."""
         open_ones = [one for one in self._operations if one.acknowledgment is None]
         refunds = [one for one in open_ones if one.operation.kind == "refund"]
         await self._distribute(
@@ -266,7 +265,7 @@ class LoadRound:
         await self._distribute(altered, self._send_conflicting)
 
     async def _replay(self, client: LoadClient, standing: OperationState) -> None:
-        """The same answer as before, marked as a repetition."""
+        """Require the original response, marked as a replay."""
         answer = await self._send_until_final(client, self._build_request(standing))
         if answer is None:
             return
@@ -280,7 +279,7 @@ class LoadRound:
             )
 
     async def _send_conflicting(self, client: LoadClient, standing: OperationState) -> None:
-        """Something else under a name that is taken."""
+        """Send different content under an idempotency key that is in use."""
         operation = standing.operation
         request = self._participants.build_request(
             operation, standing.original_transaction_id, altered=True
@@ -339,8 +338,10 @@ class LoadRound:
 
 
 def _binds_key(standing: OperationState) -> bool:
-    """Whether its name stands for what was asked: a partner's reference that was declined does
-    not."""
+    """Return whether the key is bound to its content.
+
+    A declined top-up does not consume the partner reference.
+    """
     assert standing.acknowledgment is not None
     return standing.acknowledgment.is_recorded and (
         standing.acknowledgment.succeeded or standing.operation.kind != "top_up"

@@ -1,5 +1,4 @@
-"""The people of the plan with their identifiers and credentials, and how they write what they ask
-for."""
+"""Participants of the plan with their ids and credentials, and the requests they send."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,9 +19,9 @@ class HmacKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Participants(msgspec.Struct, kw_only=True):
-    """Who has which identifier and credential."""
+    """Ids and credentials of all participants."""
 
-    ids: dict[str, str] = {}  # of people, merchants, agents and the bank
+    ids: dict[str, str] = {}  # customers, merchants, agents and the bank
     cards: dict[str, str] = {}
     phones: dict[str, str] = {}
     terminal_keys: dict[str, HmacKey] = {}
@@ -33,8 +32,11 @@ class Participants(msgspec.Struct, kw_only=True):
     def build_request(
         self, operation: Operation, original: str = "", *, altered: bool = False
     ) -> bytes:
-        """As it is sent now; `original` is the transaction that a refund is of. The altered one
-        has the same name and asks for something else."""
+        """Build a signed request for an operation.
+
+        `original` is the transaction that a refund refers to. An altered request has the same
+        idempotency key and a different amount.
+        """
         amount = operation.amount
         if altered:
             amount = 1 if amount is None else amount + 1

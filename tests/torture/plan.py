@@ -1,6 +1,7 @@
-"""What is going to happen in a round: who pays whom how much, what is asked twice, which line
-breaks off, and which disaster strikes when. All of it comes from the seed and the round's number:
-the same seed is the same plan."""
+"""Plan of a round: operations, duplicates, disconnects and faults.
+
+The plan depends only on the seed and the round number, so the same seed gives the same plan.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -9,30 +10,30 @@ from typing import Final, Literal
 import msgspec
 
 Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
-#: How much of a request gets out before its line breaks off.
+#: Part of a request that is sent before the connection is cut.
 CutPoint = Literal["head", "body", "answer"]
 
 PAYMENTS: Final = frozenset({"pos", "pos_pin", "in_app"})
 
 #: Have more than they can spend.
 FUNDED_CUSTOMERS: Final = [f"customer-{number}" for number in range(12)]
-#: Live from hand to mouth: what they ask for is sometimes there.
+#: Can afford only some of their payments.
 LOW_BALANCE_CUSTOMERS: Final = ["tight-0", "tight-1"]
-#: Never have what they ask for.
+#: Cannot afford any of their payments.
 UNFUNDED_CUSTOMERS: Final = ["poor-0", "poor-1"]
-#: Does not know the PIN.
+#: Always sends a wrong PIN.
 WRONG_PIN_CUSTOMER: Final = "guessing"
 MERCHANTS: Final = ["merchant-0", "merchant-1"]
 AGENTS: Final = ["agent-0", "agent-1"]
 BANK: Final = "bank"
 
-#: More than the poor have, in minor units.
+#: More than unfunded customers have, in minor units.
 UNAFFORDABLE_AMOUNT: Final = 50_00
 _MAX_AMOUNT: Final = 40_00
 _DEFAULT_CUT_RATE: Final = 0.03
-#: So many of the round before are asked once more.
+#: Number of operations of the previous round to replay.
 _REPLAYS_OF_PREVIOUS_ROUND: Final = 10
-#: How often each comes, among 27.
+#: Relative weights, 27 in total.
 _KIND_WEIGHTS: Final[dict[Kind, int]] = {
     "pos": 5,
     "pos_pin": 5,
@@ -55,42 +56,40 @@ FAULT_KINDS: Final = (
     "stop a worker",
     "end the ledger's session",
 )
-#: After these everything is started again, so nothing else can strike in the same round.
+#: These faults restart everything, so no other fault follows in the same round.
 _RESTARTING_FAULTS: Final = frozenset(
     {"kill the supervisor", "kill everything", "kill everything twice"}
 )
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    idempotency_key: str  # its request id; of a top-up, its reference
+    idempotency_key: str  # request id, or the reference of a top-up
     kind: Kind
     payer: str
     payee: str
-    amount: int | None  # None: all that is left to refund
-    refunded_key: str = ""  # the payment that is refunded
+    amount: int | None  # None: the full remaining amount of a refund
+    refunded_key: str = ""  # key of the refunded payment
     wrong_pin: bool = False
-    duplicates: int = 0  # the same at the same time on other lines
+    duplicates: int = 0  # concurrent copies on other connections
     cut_point: CutPoint | None = None
-    retries_immediately: bool = (
-        True  # asks again at once when not answered; else when all is well again
-    )
-    sends_conflict: bool = False  # asks for something else under the same name afterwards
-    is_replayed: bool = False  # asks again when everything has been answered
+    retries_immediately: bool = True  # retry immediately; otherwise after the gateway has recovered
+    sends_conflict: bool = False  # later sends different content under the same key
+    is_replayed: bool = False  # replayed after all operations are acknowledged
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
-    after_operations: int  # operations sent
+    after_operations: int  # number of operations sent before the fault
     delay: float  # seconds, a few milliseconds
-    choice: int  # which worker, which session: modulo their number
-    duration: float = 0.0  # seconds that a stopped worker stands still, or until the second time
+    choice: int  # selects the worker or session, modulo their number
+    duration: float = 0.0  # seconds that a worker stays stopped, or until the second kill
 
 
 class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     operations: list[Operation]
     faults: list[Fault]
-    replayed_keys: list[str] = []  # operations of the round before, asked once more
+    replayed_keys: list[str] = []  # keys of operations of the previous round
 
 
 def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
@@ -143,7 +142,7 @@ def _build_faults(chance: random.Random) -> list[Fault]:
 
 
 def _build_operations(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
-    """All but refunds. The same ones however many lines break off."""
+    """Build all operations except refunds, independent of the cut rate."""
     chance = random.Random(f"{seed} orders {number}")
     cutting = random.Random(f"{seed} cuts {number}")
     total = count if count is not None else chance.randrange(150, 260)
@@ -175,7 +174,7 @@ def _build_operation(chance: random.Random, name: str) -> Operation:
 
 
 def _add_delivery_options(chance: random.Random, operation: Operation) -> Operation:
-    """How it is asked for."""
+    """Add duplicates, retry behavior, conflicts and replays to an operation."""
     return msgspec.structs.replace(
         operation,
         duplicates=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
@@ -213,7 +212,7 @@ def _choose_payer(chance: random.Random, kind: Kind) -> str:
 
 
 def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
-    """Of payments of the same round: whole, in parts, too much, and several of one at once."""
+    """Build full, partial, excessive and concurrent refunds of payments of the same round."""
     chance = random.Random(f"{seed} refunds {number}")
     made: list[Operation] = []
     for payment in payments:
@@ -225,7 +224,7 @@ def _build_refunds(seed: int, number: int, payments: Sequence[Operation]) -> lis
 
 
 def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
-    """Of payments of the round before."""
+    """Build refunds of payments of the previous round."""
     chance = random.Random(f"{seed} late refunds {number}")
     chosen = chance.sample(list(payments), min(5, len(payments)))
     return [
@@ -234,7 +233,7 @@ def _build_late_refunds(seed: int, number: int, payments: Sequence[Operation]) -
     ]
 
 
-#: What parts of a payment are asked back; None is the rest.
+#: Refunded shares of a payment; None is the remaining amount.
 _REFUND_SHARES: Final[Sequence[Sequence[float | None]]] = (
     [None],
     [None],
@@ -267,7 +266,7 @@ def _build_refund(
 def _interleave(
     chance: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
 ) -> Iterator[Operation]:
-    """Refunds come some time after what they refund; those of one payment close together."""
+    """Place refunds some time after their payment, and refunds of one payment close together."""
     places = {order.idempotency_key: place for place, order in enumerate(orders)}
     due: dict[int, list[Operation]] = {}
     waits: dict[str, int] = {}

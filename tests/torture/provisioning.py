@@ -1,4 +1,4 @@
-"""How the people of the plan come to be: made once, over the gateway's own interface."""
+"""Provisioning of the participants, once, through the gateway's API."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from torture import plan
 from torture.events import COMPLETED, REFUNDED
 from torture.participants import HmacKey, Participants
 
-#: Minor units that everybody begins with.
+#: Opening balances in minor units.
 OPENING_BALANCES: Final = {
     **dict.fromkeys(plan.FUNDED_CUSTOMERS, 200_000_00),
     **dict.fromkeys(plan.LOW_BALANCE_CUSTOMERS, 60_00),
@@ -28,7 +28,7 @@ CUSTOMERS: Final = (
     *plan.UNFUNDED_CUSTOMERS,
     plan.WRONG_PIN_CUSTOMER,
 )
-#: What it takes to give them that: a deposit, the floats, and a top-up for each customer.
+#: Transactions of the provisioning: a deposit, the floats, and one top-up per customer.
 PROVISIONING_TRANSACTION_COUNT: Final = 1 + len(plan.AGENTS) + len(CUSTOMERS)
 _UNLIMITED_AMOUNT: Final = "9000000000.00"
 _SCOPES: Final = (
@@ -41,8 +41,10 @@ _SCOPES: Final = (
 
 
 async def provision(port: int, events_url: str) -> Participants:
-    """Everybody moves in, gets what they begin with, and no limit is in their way. From then on,
-    what happens to money is told to the URL."""
+    """Create all participants with their opening balances and without limits.
+
+    Afterwards, transaction events are sent to the URL.
+    """
     town = Participants()
     async with open_client(f"http://127.0.0.1:{port}") as client:
         ada = await Admin.log_in(client, ADMIN["email"], ADMIN["password"])
@@ -65,7 +67,7 @@ async def _lift_limits(ada: Admin) -> None:
 
 
 async def _create_merchants_and_agents(ada: Admin, app: App, town: Participants) -> None:
-    """Merchants with a till each, agents with a float."""
+    """Create merchants with one terminal each, and agents with a float."""
     for name in plan.MERCHANTS:
         merchant = await ada.create_merchant(name)
         till, _ = await ada.create_terminal(merchant, "Till")
@@ -81,7 +83,7 @@ async def _create_merchants_and_agents(ada: Admin, app: App, town: Participants)
 
 
 async def _register_customers(ada: Admin, app: App, town: Participants) -> None:
-    """Customers with a card, who are given their money by the bank."""
+    """Register customers with a card and fund them from the bank."""
     created = require_success(await ada.post("admin/partners", name="Sierra Bank"))
     bank = town.ids[plan.BANK] = created["partner"]["id"]
     town.webhook_secret = created["webhook_secret"].encode()

@@ -1,5 +1,7 @@
-"""Compares what the clients know with what is there: in the tables, row by row, and over the
-interface. Whatever one of them has and the other has not is a finding."""
+"""Reconciliation of the client ledger with the tables, row by row, and with the API.
+
+Every difference is a finding.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +35,7 @@ from torture.participants import Participants
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """Up to where everything has been judged, and what everybody had then."""
+    """Position up to which everything is reconciled, and the balances at that point."""
 
     last_transaction_id: int
     last_audit_sequence: int
@@ -64,7 +66,7 @@ class Reconciler:
         self._findings = findings
 
     async def reconcile(self, standings: Sequence[OperationState], since: Checkpoint) -> None:
-        """Everything that was asked for since then."""
+        """Reconcile all operations since the checkpoint."""
         database, book, findings = self._database, self._client_ledger, self._findings
         names = await map_account_names(database, self._participants, findings)
         moved = await load_balance_changes(database, since.last_transaction_id, names)
@@ -79,7 +81,7 @@ class Reconciler:
         await self._api_view.reconcile(standings, since.last_transaction_id, book, findings)
 
     async def verify_books(self) -> None:
-        """What `tapgate verify` proves, over everything."""
+        """Run the checks of `tapgate verify` and verify the audit chain."""
         async with self._database.connection() as connection:
             proof = await verify(connection)
         for finding in proof.findings:
@@ -93,7 +95,7 @@ class Reconciler:
     async def _load_rows(
         self, standings: Sequence[OperationState], since: Checkpoint
     ) -> list[asyncpg.Record]:
-        """The transactions since then, and those before that were refunded since."""
+        """Load the transactions since the checkpoint, and earlier ones refunded since."""
         refunded = {
             ids.decode(ids.TRANSACTION, one.original_transaction_id)
             for one in standings
@@ -129,7 +131,7 @@ class Reconciler:
             for row in several:
                 if earlier is None or row["id"] > since.last_transaction_id:
                     self._findings.add("unasked", name, f"nobody asked for {_format_row(row)}")
-                else:  # a payment of before, refunded now
+                else:  # a payment before the checkpoint that is refunded now
                     self._reconcile_row(earlier, row, names)
         for transaction in moved.keys() - {row["id"] for row in rows}:
             about = ids.encode(ids.TRANSACTION, transaction)
@@ -181,7 +183,7 @@ class Reconciler:
     async def _reconcile_audit_log(
         self, standings: Iterable[OperationState], since: Checkpoint
     ) -> None:
-        """Each refund is in the audit log once, with what was refunded before and after it."""
+        """Require one audit entry per refund, with the refunded amount before and after it."""
         expected: Counter[tuple[str, int, int]] = Counter()
         for standing in standings:
             told = standing.acknowledgment
@@ -211,7 +213,7 @@ class Reconciler:
 
 
 def _to_expected(row: asyncpg.Record, names: Mapping[int, str]) -> Expected:
-    """A row in the words of the clients."""
+    """Convert a row to the form of an expected record."""
     original = row["original_id"]
     return dict(row) | {
         "id": ids.encode(ids.TRANSACTION, row["id"]),

@@ -1,4 +1,4 @@
-"""What is said about a run: a line for each round, and the sums at the end."""
+"""Console report of a run: one line per round, and totals at the end."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A whole run: an installation, its people, round after round of load, disaster and judgement."""
+"""A complete run: installation, participants, and rounds of load, faults and reconciliation."""
 
 import contextlib
 import time
@@ -56,7 +56,7 @@ class TortureRun:
         return load.stats
 
     async def reconcile(self, standings: list[OperationState]) -> None:
-        """These, and whether all that was there before still is."""
+        """Reconcile these operations, and verify that earlier data is unchanged."""
         interface = ApiView(self.installation.port, self.participants)
         try:
             async with self._connect() as database:
@@ -71,7 +71,7 @@ class TortureRun:
         self.event_receiver.collect(self.findings)
 
     async def reconcile_all(self) -> None:
-        """Everything since the beginning once more."""
+        """Reconcile all operations since the start of the run."""
         self.last_checkpoint = self.first_checkpoint
         await self.reconcile(list(self.client_ledger.operations.values()))
 
@@ -86,7 +86,7 @@ class TortureRun:
 
 @contextlib.asynccontextmanager
 async def start_run(installation: Installation, findings: Findings) -> AsyncIterator[TortureRun]:
-    """On an installation that is started here; whoever made it stops it."""
+    """Start the installation and a run on it; the caller stops the installation."""
     async with run_event_receiver() as arrived:
         installation.start()
         await installation.wait_until_healthy(workers=WORKERS)
@@ -97,7 +97,7 @@ async def start_run(installation: Installation, findings: Findings) -> AsyncIter
 
 
 async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) -> None:
-    """Ends early when it does not become healthy again."""
+    """Run all rounds, or stop early if the gateway does not become healthy again."""
     for number in range(1, rounds + 1):
         before, plan = len(run.findings.all), build_round(seed, number)
         try:

@@ -1,18 +1,18 @@
-"""The plan: the same for the same seed, and with everything in it."""
+"""Round plans: deterministic per seed, and covering every fault and operation."""
 
 from collections import Counter
 
 from torture.plan import FAULT_KINDS, build_round
 
 
-def test_a_seed_gives_the_same_plan_again() -> None:
+def test_same_seed_gives_the_same_plan() -> None:
     for number in (1, 2, 17):
         assert build_round(5, number) == build_round(5, number)
         assert build_round(5, number) != build_round(6, number)
     assert build_round(5, 1) != build_round(5, 2)
 
 
-def test_names_are_used_once() -> None:
+def test_idempotency_keys_are_unique_across_rounds() -> None:
     names = Counter(
         operation.idempotency_key
         for number in range(1, 9)
@@ -21,14 +21,14 @@ def test_names_are_used_once() -> None:
     assert set(names.values()) == {1}
 
 
-def test_a_refund_comes_after_its_payment() -> None:
+def test_refund_is_planned_after_its_payment() -> None:
     known = {operation.idempotency_key for operation in build_round(5, 1).operations}
     for operation in build_round(5, 2).operations:
         known.add(operation.idempotency_key)
         assert not operation.refunded_key or operation.refunded_key in known
 
 
-def test_everything_happens_within_many_rounds() -> None:
+def test_many_rounds_cover_every_fault_and_operation_kind() -> None:
     rounds = [build_round(5, number) for number in range(1, 101)]
     struck = Counter(disaster.kind for plan in rounds for disaster in plan.faults)
     assert set(struck) == set(FAULT_KINDS)

@@ -1,5 +1,7 @@
-"""A few rounds of torture within the ordinary tests; and that the judge finds whatever somebody
-does to the books: a proof that cannot fail is none."""
+"""Two rounds of crash testing, and proof that the reconciler detects every kind of tampering.
+
+A check that cannot fail proves nothing.
+"""
 
 import copy
 import tempfile
@@ -23,7 +25,7 @@ from torture.run import TortureRun, start_run
 
 @pytest.fixture(scope="module")
 async def run() -> AsyncIterator[TortureRun]:
-    """After two rounds."""
+    """A run after two rounds."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         installation = Installation(Path(name))
         try:
@@ -41,14 +43,14 @@ def get_transaction_id(run: TortureRun, kind: str) -> int:
     return ids.decode(ids.TRANSACTION, told.transaction_id) or 0
 
 
-async def test_nothing_is_lost_doubled_or_different(run: TortureRun) -> None:
+async def test_no_acknowledged_operation_is_lost_duplicated_or_changed(run: TortureRun) -> None:
     assert len(run.client_ledger.operations) > 150
     assert any(one.unanswered_attempts for one in run.client_ledger.operations.values())
     await run.reconcile_all()
     assert run.findings.all == []
 
 
-#: What is done to the tables, to which operation, and what must be found.
+#: Tampering statement, the kind of operation it targets, and the expected findings.
 TAMPERING_CASES = {
     "a transaction is deleted": (
         "DELETE FROM transactions WHERE id = $1",
@@ -148,13 +150,15 @@ TAMPERING_CASES = {
 
 
 @pytest.mark.parametrize("what", TAMPERING_CASES)
-async def test_the_judge_finds_what_was_done_to_the_tables(run: TortureRun, what: str) -> None:
+async def test_reconciler_detects_tampering_with_the_tables(run: TortureRun, what: str) -> None:
     sql, kind, expected = TAMPERING_CASES[what]
     findings = await builders.reconcile_after_tampering(run, sql, get_transaction_id(run, kind))
     assert set(findings.by_kind()) == expected, [str(one) for one in findings.all]
 
 
-async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: TortureRun) -> None:
+async def test_reconciler_detects_an_acknowledged_operation_that_is_missing(
+    run: TortureRun,
+) -> None:
     book = copy.deepcopy(run.client_ledger)
     paid = copy.deepcopy(builders.find_succeeded(run, "pos"))
     assert paid.acknowledgment is not None
@@ -169,7 +173,9 @@ async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: Tortur
     assert {one.subject for one in findings.all if one.kind == "lost"} == {"never-sent"}
 
 
-async def test_the_judge_finds_other_figures_than_those_acknowledged(run: TortureRun) -> None:
+async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
+    run: TortureRun,
+) -> None:
     book = copy.deepcopy(run.client_ledger)
     sent = book.operations[builders.find_succeeded(run, "p2p").operation.idempotency_key]
     assert sent.acknowledgment is not None
@@ -179,7 +185,7 @@ async def test_the_judge_finds_other_figures_than_those_acknowledged(run: Tortur
     assert {one.subject for one in findings.all} == {sent.operation.idempotency_key}
 
 
-async def test_the_judge_finds_what_no_client_knows_of(run: TortureRun) -> None:
+async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: TortureRun) -> None:
     book = copy.deepcopy(run.client_ledger)
     forgotten = builders.find_succeeded(run, "cash_in").operation.idempotency_key
     del book.operations[forgotten]
@@ -191,7 +197,7 @@ def build_response(status: int, body: dict[str, str]) -> Response:
     return Response(status=status, body=body, replayed=False)
 
 
-async def test_answers_that_must_not_be_are_found(run: TortureRun) -> None:
+async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> None:
     findings = Findings()
     load = LoadRound(
         run.installation,
@@ -220,7 +226,7 @@ async def test_answers_that_must_not_be_are_found(run: TortureRun) -> None:
     assert {one.kind for one in findings.all[3:]} == {"refusal", "wrong figures"}
 
 
-async def test_events_that_must_not_be_are_found(run: TortureRun) -> None:
+async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun) -> None:
     findings, receiver = Findings(), WebhookReceiver()
     arrived, sent = EventReceiver(receiver), builders.find_succeeded(run, "p2p")
     assert sent.acknowledgment is not None

@@ -1,4 +1,4 @@
-"""Holders of every kind and movements between them, for tests of what is told about them."""
+"""Account holders of every kind, and transactions between them."""
 
 import itertools
 from typing import Any
@@ -14,7 +14,7 @@ _sequence = itertools.count(1)
 
 
 async def create_agent(world: Harness, name: str = "Kadiatu Conteh") -> str:
-    """The id of a new agent whose PIN is `PIN`."""
+    """Create an agent whose PIN is `PIN` and return its id."""
     services, agent_id = world.services, world.services.new_id()
     accounts = {}
     async with services.database.transaction() as tx:
@@ -34,7 +34,7 @@ async def create_agent(world: Harness, name: str = "Kadiatu Conteh") -> str:
 
 
 async def create_processor(world: Harness, name: str = "Kamara Stores") -> str:
-    """The id of a new processor."""
+    """Create a processor and return its id."""
     processor_id = world.services.new_id()
     async with world.services.database.transaction() as tx:
         account_id = await _create_account(tx, world, chart.SETTLEMENT, processor_id, name)
@@ -48,7 +48,7 @@ async def create_processor(world: Harness, name: str = "Kamara Stores") -> str:
 
 
 async def create_partner(world: Harness, name: str = "Sierra Bank") -> str:
-    """The id of a new partner."""
+    """Create a partner and return its id."""
     partner_id = world.services.new_id()
     async with world.services.database.transaction() as tx:
         account_id = await _create_account(tx, world, chart.CLEARING, partner_id, name)
@@ -76,7 +76,7 @@ async def _create_account(tx: Any, world: Harness, kind: str, owner_id: int, nam
 
 
 def build_party(public_id: str) -> Party:
-    """A user or, by anything else, a card."""
+    """Build a party from a user id, "cash" or a card serial."""
     for prefix, made in (
         (ids.SUBSCRIBER, commands.subscriber_party),
         (ids.AGENT, commands.agent_party),
@@ -92,7 +92,7 @@ def build_party(public_id: str) -> Party:
 async def submit_command(
     world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> Outcome:
-    """Through the ledger, as every route does."""
+    """Submit a command to the ledger directly."""
     return await world.services.ledger.submit(
         Command(
             type=kind,
@@ -108,7 +108,7 @@ async def submit_command(
 async def submit_and_get_id(
     world: Harness, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> str:
-    """The id of a movement that took place."""
+    """Submit a command, require that it is accepted, and return the transaction id."""
     return encode_transaction_id(
         (await submit_command(world, kind, payer, payee, amount, **more)).require_accepted()
     )
@@ -119,7 +119,7 @@ async def submit_refund(world: Harness, transaction_id: str, processor_id: str, 
         world,
         chart.REFUND,
         processor_id,
-        processor_id,  # whoever paid gets it back, whatever is said here
+        processor_id,  # ignored: the refund goes to the original payer
         amount,
         original_id=ids.decode(ids.TRANSACTION, transaction_id),
     )

@@ -1,4 +1,4 @@
-"""Very many transactions, and how much of them a query reads."""
+"""A large transaction history, and the number of rows a query reads from it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,15 +11,15 @@ from tapgate.store.database import Database
 
 TRANSACTION_COUNT = 200_000
 ACCOUNT_COUNT = 2_000
-#: Pays and is paid in every other transaction.
+#: Payer or payee of every second transaction.
 BUSY_ACCOUNT_ID = 1
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 async def insert_transactions(database: Database) -> None:
-    """Transactions over a year, one every few minutes; one subscriber in a hundred restricted.
+    """Insert transactions over one year, with one in a hundred subscribers restricted.
 
-    Vacuumed, as autovacuum would sooner or later: that changes what PostgreSQL thinks of indexes.
+    The tables are vacuumed as by autovacuum, because that changes how the planner rates indexes.
     """
     async with database.transaction() as tx:
         await tx.execute(
@@ -70,8 +70,11 @@ async def insert_transactions(database: Database) -> None:
 
 
 class QueryExplainer:
-    """A database that explains what it is asked for instead of answering: planned once for the
-    values that are asked for and once for any, as a statement that is kept is."""
+    """Database stand-in that explains queries instead of returning rows.
+
+    Each query is planned once with a custom plan and once with a generic plan, as a prepared
+    statement can be.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -105,7 +108,7 @@ def walk_plan(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def count_rows_read(plan: dict[str, Any], table: str = "transactions") -> int:
-    """Rows of a table that were looked at, also those that were then thrown away."""
+    """Return the number of rows read from a table, including filtered rows."""
     scans = [node for node in walk_plan(plan) if node.get("Relation Name") == table]
     assert scans
     assert "Seq Scan" not in {node["Node Type"] for node in scans}

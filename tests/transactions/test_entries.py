@@ -1,4 +1,4 @@
-"""The ledger entries of a transaction, and what belongs to one."""
+"""Ledger entries and the refund chain of a transaction."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ async def get_transaction(world: Harness, caller: Any, transaction_id: str, part
 
 
 async def list_entries(world: Harness, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
-    """Each entry: from whom, to whom, how much, and what each has then."""
+    """Return each entry: debit kind, credit kind, amount, and both balances after it."""
     found = await get_transaction(world, caller, transaction_id, "entries")
     assert (found["transaction_id"], found["currency"]) == (transaction_id, "SLE")
     entries = found["entries"]
@@ -50,7 +50,7 @@ async def list_entries(world: Harness, caller: Any, transaction_id: str) -> list
     ]
 
 
-async def test_a_payment_and_its_refund(world: Harness, admin: BearerAuth) -> None:
+async def test_entries_of_a_payment_and_its_refund(world: Harness, admin: BearerAuth) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -95,7 +95,7 @@ async def test_a_payment_and_its_refund(world: Harness, admin: BearerAuth) -> No
     ]
 
 
-async def test_commission_goes_to_another_account_of_the_agent(
+async def test_commission_entry_credits_the_agents_commission_account(
     world: Harness, admin: BearerAuth
 ) -> None:
     kadiatu, somebody = await create_agent(world), await world.create_subscriber()
@@ -109,7 +109,9 @@ async def test_commission_goes_to_another_account_of_the_agent(
     assert {entries[0]["debit"]["holder_id"], entries[1]["credit"]["holder_id"]} == {kadiatu}
 
 
-async def test_what_is_held_or_declined_moved_nothing(world: Harness, admin: BearerAuth) -> None:
+async def test_held_and_declined_transactions_have_no_entries(
+    world: Harness, admin: BearerAuth
+) -> None:
     rich, other = await world.create_subscriber(), await world.create_subscriber()
     await set_kyc_level(world, rich["id"], 3)
     await set_kyc_level(world, other["id"], 3)
@@ -126,9 +128,7 @@ async def test_what_is_held_or_declined_moved_nothing(world: Harness, admin: Bea
     ]
 
 
-async def test_refunds_and_what_they_give_back_are_a_chain(
-    world: Harness, admin: BearerAuth
-) -> None:
+async def test_chain_links_a_payment_and_its_refunds(world: Harness, admin: BearerAuth) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -152,7 +152,7 @@ async def test_refunds_and_what_they_give_back_are_a_chain(
 
 
 @pytest.mark.parametrize("part", ["entries", "chain"])
-async def test_there_is_nothing_of_what_does_not_exist(
+async def test_entries_and_chain_of_an_unknown_transaction_are_not_found(
     world: Harness, admin: BearerAuth, part: str
 ) -> None:
     for name in ("x", "txn_x", ids.encode(ids.TRANSACTION, 1), "export"):

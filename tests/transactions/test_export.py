@@ -1,4 +1,4 @@
-"""Transactions as a file: what the list would show, in rows of a spreadsheet."""
+"""CSV export of transactions: the same content as the list."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def parse_rows(answer: httpx2.Response) -> list[dict[str, str]]:
 
 
 def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
-    """What a record of the list is in the file."""
+    """Convert a record of the list to its CSV row."""
     flat = {column: record.get(column) for column in COLUMNS}
     for side in ("from", "to"):
         party = record[side] or {}
@@ -43,7 +43,7 @@ def to_csv_row(record: dict[str, Any]) -> dict[str, str]:
     return {name: value or "" for name, value in flat.items()}
 
 
-async def test_the_file_says_what_the_list_says(world: Harness, key: BearerAuth) -> None:
+async def test_export_matches_the_list(world: Harness, key: BearerAuth) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     friend, card = await world.create_subscriber(), await world.create_card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
@@ -78,7 +78,7 @@ async def test_the_file_says_what_the_list_says(world: Harness, key: BearerAuth)
     assert "Aminata Kamara" not in (await get_csv(world, key)).text
 
 
-async def test_it_is_a_file_with_a_name(world: Harness, key: BearerAuth) -> None:
+async def test_export_is_a_csv_attachment_with_a_file_name(world: Harness, key: BearerAuth) -> None:
     made = await get_csv(world, key)
     assert made.headers["Content-Type"] == "text/csv; charset=utf-8"
     disposition = made.headers["Content-Disposition"]
@@ -87,7 +87,7 @@ async def test_it_is_a_file_with_a_name(world: Harness, key: BearerAuth) -> None
     assert "X-Next-Cursor" not in made.headers
 
 
-async def test_files_go_on_where_the_one_before_ended(
+async def test_export_continues_from_the_cursor(
     world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE_SIZE", 2)
@@ -107,12 +107,12 @@ async def test_files_go_on_where_the_one_before_ended(
             seen += [row["id"] for row in parse_rows(made)]
             following = made.headers.get("X-Next-Cursor")
             cursor = {"cursor": following} if following else {}
-            await world.deposit(subscriber["id"], "1")  # newer than what is exported
+            await world.deposit(subscriber["id"], "1")  # newer than the exported rows
         assert [id for id in seen if id in expected] == expected
         assert len(set(seen)) == len(seen)
 
 
-async def test_no_cell_is_a_formula(world: Harness, key: BearerAuth) -> None:
+async def test_export_cells_cannot_be_formulas(world: Harness, key: BearerAuth) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     await world.disable_compliance_rules()
     card = await world.create_card(payer["id"])
@@ -132,7 +132,7 @@ async def test_no_cell_is_a_formula(world: Harness, key: BearerAuth) -> None:
     "filters",
     [{"limit": "0"}, {"limit": "50001"}, {"type": "gift"}, {"cursor": "x"}, {"user_id": "x"}],
 )
-async def test_bad_filters_are_refused(
+async def test_export_with_invalid_filters_is_rejected(
     world: Harness, key: BearerAuth, filters: dict[str, str]
 ) -> None:
     answer = await world.client.get(f"{URL}/export", params=filters, auth=key)

@@ -1,4 +1,4 @@
-"""Lists stay quick however many transactions there are: as much is read as a page needs."""
+"""Lists of a large history read only as many rows as the page needs."""
 
 from datetime import UTC, timedelta
 from typing import Any
@@ -51,7 +51,7 @@ async def count_rows_read_by(
     return max(map(count_rows_read, recorder.plans))
 
 
-async def test_a_page_reads_no_more_than_it_needs(database: Database) -> None:
+async def test_page_reads_a_bounded_number_of_rows(database: Database) -> None:
     await insert_transactions(database)
     middle = ids.first_id_at(NOW - timedelta(days=180))
     newest = TransactionFilters(limit=50)

@@ -1,4 +1,4 @@
-"""Lists of transactions: filters, pages, and who is left out of them."""
+"""Transaction lists: filters, pagination and periods."""
 
 import asyncio
 from collections.abc import Mapping
@@ -90,14 +90,14 @@ async def test_filters_narrow_the_list(world: Harness, key: BearerAuth) -> None:
         {"cursor": "x"},
     ],
 )
-async def test_bad_filter_values_are_refused(
+async def test_invalid_filter_values_are_rejected(
     world: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
     assert await get_error(world, key, **filters) == (422, "VALIDATION_FAILED")
 
 
 @pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "shop"}, {"card": "card"}])
-async def test_pages_show_everything_once_while_money_moves(
+async def test_pagination_returns_each_transaction_once_under_concurrent_inserts(
     world: Harness, key: BearerAuth, filters: Mapping[str, str]
 ) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
@@ -121,7 +121,7 @@ async def test_pages_show_everything_once_while_money_moves(
     assert len(set(seen)) == len(seen)
 
 
-async def test_a_period_is_exact_to_the_millisecond(world: Harness, key: BearerAuth) -> None:
+async def test_period_filter_is_exact_to_the_millisecond(world: Harness, key: BearerAuth) -> None:
     subscriber = await world.create_subscriber()
     for _ in range(3):
         await world.deposit(subscriber["id"], "1")
@@ -143,11 +143,11 @@ async def test_a_period_is_exact_to_the_millisecond(world: Harness, key: BearerA
     assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
 
 
-async def test_days_are_the_platforms(world: Harness, key: BearerAuth) -> None:
+async def test_dates_use_the_platform_timezone(world: Harness, key: BearerAuth) -> None:
     subscriber = await world.create_subscriber(balance="1")
     (record,) = (await get_page(world, key, user_id=subscriber["id"]))["data"]
     moment = datetime.fromisoformat(record["created_at"])
-    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # a day apart, always
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
         settings = world.services.settings
         world.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
         day = moment.astimezone(ZoneInfo(zone)).date()

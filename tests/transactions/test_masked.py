@@ -1,4 +1,4 @@
-"""Transactions of restricted subscribers: listed and masked for admins, closed to API keys."""
+"""Transactions of restricted subscribers: masked for admins, hidden from API keys."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ URL = "/api/v1/transactions"
 
 
 class MaskedTransactions:
-    """A restricted subscriber's transactions among others."""
+    """Transactions of a restricted subscriber among other transactions."""
 
     def __init__(self, world: Harness) -> None:
         self.harness = world
@@ -79,7 +79,7 @@ class MaskedTransactions:
         return found
 
     async def list_all(self, caller: Any, *, limit: int = 2) -> list[dict[str, Any]]:
-        """The whole list, page by page."""
+        """Return the whole list, fetched page by page."""
         page = await self.get_page(caller, limit=limit)
         found = list(page["data"])
         while page["has_more"]:
@@ -110,19 +110,21 @@ async def books(world: Harness) -> MaskedTransactions:
 
 
 @pytest.mark.parametrize("role", ["A", "C", "S", "F"])
-async def test_admins_get_every_transaction(books: MaskedTransactions, role: str) -> None:
+async def test_admins_see_every_transaction_with_restricted_ones_masked(
+    books: MaskedTransactions, role: str
+) -> None:
     everything = await books.list_all(books.harness.get_service_auth())
     listed = await books.list_all(await books.harness.create_admin(role))
     assert [row["id"] for row in listed] == [row["id"] for row in everything]
     assert [row["amount"] for row in listed] == [row["amount"] for row in everything]
     masked = {row["id"] for row in listed if row.get("masked")}
     assert books.restricted_ids <= masked
-    # The last one is the cash that was given to them.
+    # The remaining one is the subscriber's initial deposit.
     assert len(masked - books.restricted_ids) == 1
     assert all("masked" not in row for row in listed if row["id"] not in masked)
 
 
-async def test_a_masked_row_has_type_and_id_of_both_parties(books: MaskedTransactions) -> None:
+async def test_masked_row_keeps_only_type_and_id_of_both_parties(books: MaskedTransactions) -> None:
     admin = await books.harness.create_admin("F")
     rows = {row["id"]: row for row in await books.list_all(admin)}
     person = {"type": "subscriber", "id": books.restricted_subscriber["id"]}
@@ -138,7 +140,7 @@ async def test_a_masked_row_has_type_and_id_of_both_parties(books: MaskedTransac
     assert rows[books.declined]["failure_code"] == "INSUFFICIENT_FUNDS"
 
 
-async def test_a_verified_code_shows_full_rows(books: MaskedTransactions) -> None:
+async def test_verified_otp_unmasks_the_rows(books: MaskedTransactions) -> None:
     admin = await books.create_verified_admin("F")
     rows = {row["id"]: row for row in await books.list_all(admin)}
     assert not [row for row in rows.values() if "masked" in row]
@@ -150,7 +152,7 @@ async def test_a_verified_code_shows_full_rows(books: MaskedTransactions) -> Non
     assert books.restricted_ids <= {row["id"] for row in own["data"]} and "masked" not in own
 
 
-async def test_api_keys_do_not_get_them(books: MaskedTransactions) -> None:
+async def test_api_keys_cannot_read_restricted_transactions(books: MaskedTransactions) -> None:
     key = await books.harness.create_api_key("payments:read")
     assert not books.restricted_ids & {row["id"] for row in await books.list_all(key)}
     history = f"/api/v1/processors/{books.processor}/transactions"
@@ -160,14 +162,16 @@ async def test_api_keys_do_not_get_them(books: MaskedTransactions) -> None:
         assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
 
 
-async def test_lists_of_the_other_side_have_them(books: MaskedTransactions) -> None:
+async def test_counterparty_lists_contain_the_masked_transactions(
+    books: MaskedTransactions,
+) -> None:
     admin = await books.harness.create_admin("F")
     others = {
         row["id"]: row
         for row in (await books.get_page(admin, user_id=books.other_subscriber["id"]))["data"]
     }
     assert others[books.sent]["masked"] is True
-    # The balance is the other's own.
+    # The balance belongs to the counterparty.
     assert (others[books.sent]["direction"], others[books.sent]["balance_after"]) == (
         "credit",
         "110.00",
@@ -181,7 +185,9 @@ async def test_lists_of_the_other_side_have_them(books: MaskedTransactions) -> N
 
 
 @pytest.mark.parametrize("kind", ["admin", "key"])
-async def test_filters_by_the_subscriber_stay_closed(books: MaskedTransactions, kind: str) -> None:
+async def test_filtering_by_a_restricted_subscriber_requires_an_otp(
+    books: MaskedTransactions, kind: str
+) -> None:
     world = books.harness
     caller = await (
         world.create_admin("A") if kind == "admin" else world.create_api_key("payments:read")
@@ -195,7 +201,7 @@ async def test_filters_by_the_subscriber_stay_closed(books: MaskedTransactions, 
             assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED"), url
 
 
-async def test_one_transaction_agrees_with_the_list(books: MaskedTransactions) -> None:
+async def test_single_transaction_is_masked_like_its_list_row(books: MaskedTransactions) -> None:
     admin = await books.harness.create_admin("C")
     rows = {row["id"]: row for row in await books.list_all(admin)}
     for one in books.restricted_ids:
@@ -214,7 +220,7 @@ async def test_one_transaction_agrees_with_the_list(books: MaskedTransactions) -
     assert chain["original"] == rows[books.paid]
 
 
-async def test_an_export_marks_masked_rows(books: MaskedTransactions) -> None:
+async def test_export_marks_masked_rows(books: MaskedTransactions) -> None:
     client, finance = books.harness.client, await books.harness.create_admin("F")
     answer = await client.get(f"{URL}/export", auth=finance)
     assert answer.headers["X-Masked"] == "true"

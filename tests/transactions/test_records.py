@@ -1,4 +1,4 @@
-"""What is told about a transaction, and to whom."""
+"""Transaction records: fields, and their visibility per caller."""
 
 from itertools import pairwise
 from typing import Any
@@ -49,7 +49,7 @@ async def list_transactions(
     return records
 
 
-async def test_a_payment_has_every_field_of_the_interface(world: Harness) -> None:
+async def test_payment_record_has_every_field_of_the_interface(world: Harness) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     context = {
@@ -102,7 +102,7 @@ async def test_a_payment_has_every_field_of_the_interface(world: Harness) -> Non
     }
 
 
-async def test_a_refund_names_what_it_gives_back(world: Harness) -> None:
+async def test_refund_record_references_the_original_payment(world: Harness) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -114,7 +114,7 @@ async def test_a_refund_names_what_it_gives_back(world: Harness) -> None:
     assert (original["status"], original["refunded_amount"]) == ("partially_refunded", "40.00")
 
 
-async def test_admins_see_whole_names_and_why_it_was_declined(world: Harness) -> None:
+async def test_only_admins_see_full_names_and_failure_details(world: Harness) -> None:
     sender, recipient = await world.create_subscriber(balance="10"), await world.create_subscriber()
     outcome = await submit_command(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
     assert outcome.result is not None
@@ -132,7 +132,7 @@ async def test_admins_see_whole_names_and_why_it_was_declined(world: Harness) ->
             assert record["failure_details"] == {"available": "10.00", "required": "101.50"}
 
 
-async def test_an_unlinked_card_has_no_payer(world: Harness) -> None:
+async def test_payment_with_an_unlinked_card_has_no_payer(world: Harness) -> None:
     shop, card = await create_processor(world), "TAP-UNLINKED"
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
@@ -161,7 +161,7 @@ async def test_an_unlinked_card_has_no_payer(world: Harness) -> None:
     ]
 
 
-async def test_every_party_has_its_word(world: Harness) -> None:
+async def test_record_names_the_type_of_each_party(world: Harness) -> None:
     subscriber, bank = await world.create_subscriber(), await create_partner(world)
     seller, shop = await create_agent(world), await create_processor(world)
     deposit = await submit_and_get_id(world, chart.PARTNER_DEPOSIT, "cash", bank, "500")
@@ -184,7 +184,7 @@ async def test_every_party_has_its_word(world: Harness) -> None:
     assert (await get_transaction(world, paid))["approval_code"] is not None
 
 
-async def test_one_users_list_says_which_way_and_what_was_left(world: Harness) -> None:
+async def test_user_list_has_direction_and_balance_after(world: Harness) -> None:
     sender = await world.create_subscriber(balance="1000")
     recipient = await world.create_subscriber(balance="50")
     sent = await submit_and_get_id(
@@ -208,7 +208,7 @@ async def test_one_users_list_says_which_way_and_what_was_left(world: Harness) -
     assert newest["balance_after"] is None
 
 
-async def test_a_held_transaction_has_left_no_balance_yet(world: Harness) -> None:
+async def test_held_transaction_has_no_balance_after(world: Harness) -> None:
     sender, recipient = await world.create_subscriber(), await world.create_subscriber()
     for one in (sender, recipient):
         await set_kyc_level(world, one["id"], 3)
@@ -225,7 +225,7 @@ async def test_a_held_transaction_has_left_no_balance_yet(world: Harness) -> Non
     assert newest["completed_at"] > newest["created_at"]
 
 
-async def test_a_payment_under_review_is_not_approved(world: Harness) -> None:
+async def test_payment_under_review_has_no_approval_code(world: Harness) -> None:
     payer, shop = await world.create_subscriber(), await create_processor(world)
     await set_kyc_level(world, payer["id"], 3)
     await world.deposit(payer["id"], "900000")
@@ -245,7 +245,7 @@ async def test_a_payment_under_review_is_not_approved(world: Harness) -> None:
     assert (told["status"], told["approval_code"]) == ("under_review", None)
 
 
-async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once(
+async def test_agent_list_covers_float_and_commission_and_lists_a_payout_once(
     world: Harness,
 ) -> None:
     seller, subscriber = await create_agent(world), await world.create_subscriber()
@@ -264,7 +264,7 @@ async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once
     assert records[0]["from"]["id"] == records[0]["to"]["id"] == seller
 
 
-async def test_a_processors_history_is_masked_for_every_caller(world: Harness) -> None:
+async def test_processor_history_masks_names_for_every_caller(world: Harness) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -289,7 +289,9 @@ async def test_a_processors_history_is_masked_for_every_caller(world: Harness) -
     assert await found(card_serial="TAP-NOBODY") == []
 
 
-async def test_unknown_ids_are_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_unknown_transaction_and_processor_ids_are_not_found(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     key = await world.create_api_key("payments:read")
     for missing in ("txn_0000000000001", "sub_0000000000001", "x"):
         answer = await client.get(f"{URL}/{missing}", auth=key)
@@ -300,7 +302,7 @@ async def test_unknown_ids_are_not_found(client: httpx2.AsyncClient, world: Harn
         assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
 
 
-async def test_third_parties_are_told_masked_names(world: Harness) -> None:
+async def test_record_for_third_parties_has_masked_names(world: Harness) -> None:
     sender, recipient = (
         await world.create_subscriber(balance="500"),
         await world.create_subscriber(),
@@ -318,7 +320,7 @@ async def test_third_parties_are_told_masked_names(world: Harness) -> None:
     assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
 
 
-async def test_a_wrong_pin_leaves_no_record(world: Harness) -> None:
+async def test_wrong_pin_is_not_recorded_as_a_transaction(world: Harness) -> None:
     sender, recipient = (
         await world.create_subscriber(balance="500"),
         await world.create_subscriber(),
@@ -330,7 +332,7 @@ async def test_a_wrong_pin_leaves_no_record(world: Harness) -> None:
     assert await list_transactions(world, user_id=sender["id"]) == before
 
 
-def test_approval_codes_of_neighbours_differ() -> None:
+def test_approval_codes_of_consecutive_ids_differ() -> None:
     start = 1 << 58
     codes = [calculate_approval_code(start + step * 4096 ** (step % 2)) for step in range(2000)]
     assert len(set(codes)) == len(codes)

@@ -1,4 +1,4 @@
-"""Reads the words back out of a PDF, as a viewer that lets one select text does."""
+"""Text extraction from generated PDF files."""
 
 import base64
 import re
@@ -10,7 +10,7 @@ _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
 def extract_pages(pdf: bytes) -> list[list[str]]:
-    """What is written on each page, in the order in which it was written."""
+    """Return the text fragments of each page in drawing order."""
     objects = {int(number): content for number, content in _OBJECT.findall(pdf)}
     fonts = {
         match[1]: _parse_character_map(_decode_stream(objects[int(match[2])]))

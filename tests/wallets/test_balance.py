@@ -1,4 +1,4 @@
-"""What somebody has."""
+"""Account balances of subscribers, agents, processors and partners."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def get_balance(world: Harness, user_id: str, caller: Any = None) -> dict[
     return found
 
 
-async def test_a_subscribers_balance(world: Harness) -> None:
+async def test_subscriber_balance_has_all_fields(world: Harness) -> None:
     subscriber = await world.create_subscriber(balance="1234.50")
     found = await get_balance(world, subscriber["id"], await world.create_api_key("balance:read"))
     assert found.pop("as_of").endswith("Z")
@@ -39,7 +39,7 @@ async def test_a_subscribers_balance(world: Harness) -> None:
     }
 
 
-async def test_what_is_held_is_in_the_balance_and_not_available(world: Harness) -> None:
+async def test_held_funds_count_in_the_balance_but_are_not_available(world: Harness) -> None:
     sender, recipient = await world.create_subscriber(), await world.create_subscriber()
     for one in (sender, recipient):
         await set_kyc_level(world, one["id"], 3)
@@ -50,7 +50,7 @@ async def test_what_is_held_is_in_the_balance_and_not_available(world: Harness) 
     assert found["held"] == "603000.00"
 
 
-async def test_agents_processors_and_partners(world: Harness) -> None:
+async def test_balances_of_agents_processors_and_partners(world: Harness) -> None:
     seller, bank, shop = (
         await create_agent(world),
         await create_partner(world),
@@ -70,7 +70,9 @@ async def test_agents_processors_and_partners(world: Harness) -> None:
     assert (await get_balance(world, shop))["balance"] == "49.50"
 
 
-async def test_nobodys_balance_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_balance_of_an_unknown_id_is_not_found(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     subscriber = await world.create_subscriber()
     for user_id, code in {
         "sub_0000000000001": "SUBSCRIBER_NOT_FOUND",
@@ -85,7 +87,7 @@ async def test_nobodys_balance_is_not_found(client: httpx2.AsyncClient, world: H
         assert (answer.status_code, answer.json()["code"]) == (404, code), user_id
 
 
-async def test_a_restricted_subscribers_balance_is_closed(world: Harness) -> None:
+async def test_restricted_subscribers_balance_requires_an_otp(world: Harness) -> None:
     subscriber = await world.create_restricted_subscriber(balance="5")
     for caller in (await world.create_api_key("balance:read"), await world.create_admin("C")):
         answer = await world.client.get(f"{URL}/{subscriber['id']}", auth=caller)

@@ -1,4 +1,4 @@
-"""Fee rules: read, replaced, and charged by."""
+"""Fee rules: read, replace and apply."""
 
 import asyncio
 from typing import Any
@@ -42,7 +42,7 @@ async def get_rules(world: Harness) -> list[Any]:
     return steps
 
 
-async def test_the_defaults_and_that_they_can_be_sent_back(world: Harness) -> None:
+async def test_putting_the_default_rules_back_changes_nothing(world: Harness) -> None:
     assert await get_rules(world) == DEFAULT_RULES
     assert list(DEFAULT_RULES[0]) == list((await get_rules(world))[0])
     answer = await put_rules(world, *DEFAULT_RULES)
@@ -50,7 +50,7 @@ async def test_the_defaults_and_that_they_can_be_sent_back(world: Harness) -> No
     assert await world.list_audit_entries("fee_rules", "fee_rules.replaced") == []
 
 
-async def test_all_are_replaced(world: Harness) -> None:
+async def test_put_replaces_all_fee_rules(world: Harness) -> None:
     wanted = [
         build_step("agent_cashout", rate="0.125", payer="receiver"),
         build_step("transfer", up_to="10", rate="0"),
@@ -77,7 +77,7 @@ async def put_rules_of_type(world: Harness, kind: str, *steps: dict[str, Any]) -
     )
 
 
-async def test_those_of_one_type_are_replaced_and_the_others_stay(world: Harness) -> None:
+async def test_put_by_type_replaces_only_the_rules_of_that_type(world: Harness) -> None:
     others = [one for one in DEFAULT_RULES if one["type"] != "transfer_p2p"]
     wanted = build_step("transfer_p2p", rate="2")
     answer = await put_rules_of_type(world, "transfer_p2p", wanted)
@@ -88,7 +88,7 @@ async def test_those_of_one_type_are_replaced_and_the_others_stay(world: Harness
     assert await get_rules(world) == others
 
 
-async def test_who_changes_one_type_says_nothing_of_another(world: Harness) -> None:
+async def test_put_by_type_rejects_rules_of_another_type(world: Harness) -> None:
     answer = await put_rules_of_type(
         world, "transfer", build_step(up_to="5"), build_step("transfer_p2p")
     )
@@ -102,7 +102,7 @@ async def test_who_changes_one_type_says_nothing_of_another(world: Harness) -> N
     assert await get_rules(world) == DEFAULT_RULES
 
 
-async def test_two_types_changed_at_the_same_time_are_both_changed(world: Harness) -> None:
+async def test_concurrent_updates_of_different_types_all_apply(world: Harness) -> None:
     kinds = ("transfer", "agent_cashout", "agent_transfer", "partner_fund")
     answers = await asyncio.gather(
         *(put_rules_of_type(world, kind, build_step(kind)) for kind in kinds)
@@ -115,7 +115,7 @@ async def test_two_types_changed_at_the_same_time_are_both_changed(world: Harnes
     assert len(found) == len(DEFAULT_RULES) + len(kinds)
 
 
-async def test_the_order_of_types_does_not_matter(world: Harness) -> None:
+async def test_rules_of_different_types_can_be_sent_in_any_order(world: Harness) -> None:
     wanted = [build_step(up_to="5"), build_step("agent_transfer"), build_step()]
     answer = await put_rules(world, *wanted)
     assert [one["type"] for one in answer.json()["data"]] == [
@@ -149,7 +149,7 @@ INVALID_RULES: list[tuple[list[dict[str, Any]], list[str]]] = [
 
 
 @pytest.mark.parametrize(("steps", "fields"), INVALID_RULES)
-async def test_a_bad_value_is_named(
+async def test_invalid_rule_is_rejected_with_its_field(
     world: Harness, steps: list[dict[str, Any]], fields: list[str]
 ) -> None:
     answer = await put_rules(world, *steps)
@@ -158,7 +158,7 @@ async def test_a_bad_value_is_named(
     assert await get_rules(world) == DEFAULT_RULES
 
 
-async def test_a_wrong_type_is_named(world: Harness) -> None:
+async def test_value_of_the_wrong_json_type_is_rejected_with_its_field(world: Harness) -> None:
     for change, field in (
         ({"rate": 1.5}, "data[0].rate"),
         ({"up_to": 5}, "data[0].up_to"),
@@ -171,7 +171,7 @@ async def test_a_wrong_type_is_named(world: Harness) -> None:
     assert answer.status_code == 400
 
 
-async def test_replaced_at_the_same_time_one_of_them_stays_whole(world: Harness) -> None:
+async def test_concurrent_replacements_do_not_mix_rules(world: Harness) -> None:
     ladders = [
         [build_step(up_to=str(end), rate=str(number)) for end in range(1, 10)]
         + [build_step(rate=str(number))]
@@ -194,7 +194,7 @@ def build_party(record: dict[str, Any]) -> commands.Party:
     return commands.subscriber_party(ids.decode(ids.SUBSCRIBER, record["id"]) or 0)
 
 
-async def test_the_next_transaction_is_charged_by_the_new_rules_on_every_process(
+async def test_new_fee_rules_apply_to_the_next_transaction_on_every_process(
     world: Harness, settings: Settings, database_url: str
 ) -> None:
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
@@ -220,8 +220,8 @@ async def test_the_next_transaction_is_charged_by_the_new_rules_on_every_process
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
-async def test_every_type_that_may_have_a_fee_is_charged_right(world: Harness, payer: str) -> None:
-    """The whole amount at the highest rate there is, both ways; the books hold."""
+async def test_fee_is_charged_for_every_type_that_allows_one(world: Harness, payer: str) -> None:
+    """Fees at high rates for either payer keep the ledger valid."""
     charged = [
         kind
         for kind in chart.TRANSACTION_TYPES
@@ -260,7 +260,7 @@ async def test_every_type_that_may_have_a_fee_is_charged_right(world: Harness, p
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
-async def test_the_platform_does_not_charge_itself(world: Harness, payer: str) -> None:
+async def test_transactions_with_platform_accounts_have_no_fee(world: Harness, payer: str) -> None:
     await put_rules(world, build_step(rate="10", payer=payer))
     subscriber = await world.create_subscriber()
     answer = await submit_command(

@@ -1,4 +1,4 @@
-"""Sending money to the holder of a card: interface 2.5, to the letter."""
+"""P2P transfers to a cardholder, as specified in section 2.5 of the interface."""
 
 import uuid
 from typing import Any
@@ -27,7 +27,9 @@ async def _build_request(world: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_p2p_fee_is_charged_on_top_of_the_amount(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     order = await _build_request(world)
     key = await world.create_api_key("payments:write")
     answer = await client.post(P2P_URL, json=order, auth=key)
@@ -45,7 +47,7 @@ async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: Harness) 
     }
 
 
-async def test_what_is_missing_includes_the_fee(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_required_funds_include_the_fee(client: httpx2.AsyncClient, world: Harness) -> None:
     order = await _build_request(world, amount="999")
     answer = await client.post(
         P2P_URL, json=order, auth=await world.create_api_key("payments:write")
@@ -54,7 +56,9 @@ async def test_what_is_missing_includes_the_fee(client: httpx2.AsyncClient, worl
     assert answer.json()["details"] == {"available": 1000.0, "required": 1013.99}
 
 
-async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_idempotency_key_header_is_equivalent_to_request_id(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     order, key = await _build_request(world), await world.create_api_key("payments:write")
     name = str(uuid.uuid4())
     first = await client.post(P2P_URL, json=order, auth=key, headers={"Idempotency-Key": name})
@@ -68,7 +72,7 @@ async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world:
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_a_restricted_recipient_is_not_named(
+async def test_restricted_recipient_is_not_named_in_the_receipt(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     recipient, sender = (
@@ -92,7 +96,7 @@ async def test_a_restricted_recipient_is_not_named(
     assert receipt["recipient"]["name"] == "Aminata K."
 
 
-async def test_nothing_is_paid_when_the_payee_cannot_be_checked(
+async def test_transfer_fails_without_payment_if_the_payee_check_fails(
     client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
@@ -110,7 +114,7 @@ async def test_nothing_is_paid_when_the_payee_cannot_be_checked(
     assert retry.json()["recipient"]["name"] == "Mohamed S."
 
 
-async def test_how_much_a_restricted_recipient_has_is_not_told(
+async def test_decline_does_not_reveal_the_balance_of_a_restricted_recipient(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     recipient = await world.create_restricted_subscriber(balance="499950")

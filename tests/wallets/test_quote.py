@@ -1,4 +1,4 @@
-"""What a payment would cost, and whether it would go through."""
+"""Quotes: the fee of a payment, and whether it would be accepted."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def _get_quote(
         ("transfer", "100", "0.00", "100.00"),
     ],
 )
-async def test_the_fee_of_each_kind(
+async def test_quote_returns_the_fee_and_total_of_each_type(
     client: httpx2.AsyncClient, world: Harness, kind: str, amount: str, fee: str, total: str
 ) -> None:
     answer = await _get_quote(client, world, type=kind, amount=amount)
@@ -39,7 +39,9 @@ async def test_the_fee_of_each_kind(
     assert (quote["allowed"], quote["reasons"], quote["currency"]) == (True, [], "SLE")
 
 
-async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_quote_lists_every_reason_for_a_decline(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     sender = await world.create_subscriber(balance="1000")
     fine = await _get_quote(
         client, world, type="transfer_p2p", amount="900", sender_id=sender["id"]
@@ -60,7 +62,7 @@ async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: H
     ]
 
 
-async def test_a_key_without_balance_read_learns_nothing_about_funds(
+async def test_quote_without_balance_read_scope_reveals_nothing_about_funds(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     key = await world.create_api_key("payments:write")
@@ -70,7 +72,7 @@ async def test_a_key_without_balance_read_learns_nothing_about_funds(
     )
 
     async def answers(type: str, *amounts: str) -> list[Any]:
-        """The answers about the rich subscriber, which must equal those about the poor one."""
+        """Return the quotes for the rich subscriber, which must equal the poor subscriber's."""
         found: list[list[Any]] = [[], []]
         for amount in amounts:
             for one, quotes in zip((rich, poor), found, strict=True):
@@ -79,7 +81,7 @@ async def test_a_key_without_balance_read_learns_nothing_about_funds(
         assert found[0] == found[1]
         return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
 
-    # INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
+    # The hidden reasons: INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
     assert await answers("transfer_p2p", "1", "40000") == [(True, [])] * 2
     assert await answers("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
     much = await answers("transfer_p2p", "200000")
@@ -87,7 +89,7 @@ async def test_a_key_without_balance_read_learns_nothing_about_funds(
 
 
 @pytest.mark.parametrize("caller", ["key", "admin", "service"])
-async def test_funds_are_named_to_callers_who_may_read_balances(
+async def test_quote_reports_fund_reasons_to_callers_with_balance_access(
     client: httpx2.AsyncClient, world: Harness, caller: str
 ) -> None:
     auth = {
@@ -105,7 +107,9 @@ async def test_funds_are_named_to_callers_who_may_read_balances(
         assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
-async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_quote_matches_the_executed_payment(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     sender, recipient = (
         await world.create_subscriber(balance="1000"),
         await world.create_subscriber(),
@@ -129,7 +133,7 @@ async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: Harn
     assert quote["total"] == "338.33"
 
 
-async def test_who_is_not_there_or_closed_to_the_caller(
+async def test_quote_for_an_unknown_or_restricted_sender_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     restricted = await world.create_restricted_subscriber()

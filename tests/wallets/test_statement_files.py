@@ -1,4 +1,4 @@
-"""Statements as files: what is in them, and how they are fetched."""
+"""Statement files: content, links, expiry and limits."""
 
 import asyncio
 import csv
@@ -67,14 +67,14 @@ def build_statement(count: int, **fields: Any) -> Statement:
 
 
 async def fetch_statement(world: Harness, answer: dict[str, Any]) -> Any:
-    """By the link alone, as somebody who got it in a message does."""
+    """Download by the link alone, without credentials."""
     base = world.services.settings.public_url
     assert answer["statement_url"].startswith(f"{base}/api/v1/statements/")
     return await world.client.get(answer["statement_url"].removeprefix(base))
 
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
-async def test_a_file_is_fetched_by_its_link_for_a_day(
+async def test_statement_file_can_be_downloaded_by_link_for_24_hours(
     world: Harness, key: BearerAuth, format: str
 ) -> None:
     holder = await world.create_subscriber(balance="1000")
@@ -118,7 +118,7 @@ async def set_restricted(
 
 
 @pytest.mark.parametrize("format", ["csv", "pdf"])
-async def test_links_end_when_the_subscriber_becomes_restricted(
+async def test_links_are_revoked_when_the_subscriber_becomes_restricted(
     world: Harness, key: BearerAuth, format: str
 ) -> None:
     holder, other = await world.create_subscriber(balance="1000"), await world.create_subscriber()
@@ -129,7 +129,7 @@ async def test_links_end_when_the_subscriber_becomes_restricted(
     never = await world.client.get("/api/v1/statements/unknown")
     assert (gone.status_code, gone.json()) == (404, never.json())
     assert (await fetch_statement(world, others)).status_code == 200
-    # The subscriber asks for a statement in the chat: that link works.
+    # The subscriber requests a statement in the chat: that link works.
     later = await get_statement(world, world.get_service_auth(), holder, format=format)
     assert (await fetch_statement(world, later)).status_code == 200
     await set_restricted(world, holder, restricted=False)
@@ -140,7 +140,7 @@ async def test_links_end_when_the_subscriber_becomes_restricted(
 async def test_no_link_outlives_a_restriction_during_its_request(
     world: Harness, key: BearerAuth
 ) -> None:
-    """In parallel: each statement is refused, or its file is deleted by the restriction."""
+    """Concurrently, each statement is rejected or its file is deleted by the restriction."""
     holders = [await world.create_subscriber(balance="10") for _ in range(12)]
     answers = await asyncio.gather(
         *(
@@ -156,12 +156,12 @@ async def test_no_link_outlives_a_restriction_during_its_request(
         if answer.status_code == 200:
             assert (await fetch_statement(world, answer.json())).status_code == 404
         else:
-            # SERVICE_UNAVAILABLE: the key has too many expensive reads on a slow machine.
+            # SERVICE_UNAVAILABLE: on a slow machine, the key has too many expensive reads.
             assert answer.json()["code"] in ("OTP_REQUIRED", "SERVICE_UNAVAILABLE")
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def test_parallel_files_of_one_subscriber_do_not_deadlock(world: Harness) -> None:
+async def test_concurrent_files_of_one_subscriber_do_not_deadlock(world: Harness) -> None:
     holder = await world.create_subscriber(balance="10")
     body = build_request(world, holder, format="csv")
     keys = [await world.create_api_key("payments:read") for _ in range(4)]
@@ -171,14 +171,14 @@ async def test_parallel_files_of_one_subscriber_do_not_deadlock(world: Harness) 
             *(world.client.post(URL, json=body, auth=key) for key in keys * 2)
         )
         statuses = [answer.status_code for answer in answers]
-        # 503: more than four wait for an expensive read.
+        # 503: more than four requests are queued for an expensive read.
         assert set(statuses) <= {200, 503}, statuses
         issued += statuses.count(200)
     assert issued > 0
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == issued
 
 
-async def test_a_subscriber_restricted_while_the_file_is_rendered_gets_no_link(
+async def test_restriction_during_rendering_prevents_the_link(
     world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = await world.create_subscriber(balance="10")
@@ -195,10 +195,10 @@ async def test_a_subscriber_restricted_while_the_file_is_rendered_gets_no_link(
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def test_expired_files_are_removed_some_at_a_time(
+async def test_expired_files_are_removed_in_batches(
     world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that a long outage left over would take longer than a statement may."""
+    """The backlog of a long outage would exceed the statement timeout."""
     monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
     database, holder = world.services.database, await world.create_subscriber()
     for _ in range(3):
@@ -210,7 +210,7 @@ async def test_expired_files_are_removed_some_at_a_time(
     assert await database.fetchval("SELECT count(*) FROM statements") == 0
 
 
-async def test_a_file_says_what_was_answered_whatever_moves_later(
+async def test_file_matches_the_response_despite_later_transactions(
     world: Harness, key: BearerAuth
 ) -> None:
     holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
@@ -220,7 +220,7 @@ async def test_a_file_says_what_was_answered_whatever_moves_later(
     assert [row["balance"] for row in rows] == [answer["closing_balance"]] == ["1000.00"]
 
 
-async def test_links_cannot_be_guessed_and_files_not_read_from_the_database(
+async def test_links_are_unguessable_and_stored_files_are_encrypted(
     world: Harness, key: BearerAuth
 ) -> None:
     holder = await world.create_subscriber(balance="1000")
@@ -237,14 +237,14 @@ async def test_links_cannot_be_guessed_and_files_not_read_from_the_database(
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_handing_out_a_file_is_in_the_audit_log(world: Harness, key: BearerAuth) -> None:
+async def test_issuing_a_statement_file_is_audited(world: Harness, key: BearerAuth) -> None:
     holder = await world.create_subscriber()
     await get_statement(world, key, holder, format="pdf")
     (entry,) = await world.list_audit_entries(holder["id"], "subscriber.statement_issued")
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
 
 
-async def test_the_three_forms_say_the_same(world: Harness, key: BearerAuth) -> None:
+async def test_json_csv_and_pdf_have_the_same_content(world: Harness, key: BearerAuth) -> None:
     holder, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     context = {"memo": '=1+1, "quoted"\r\nand more'}
     await submit_and_get_id(
@@ -265,8 +265,10 @@ async def test_the_three_forms_say_the_same(world: Harness, key: BearerAuth) -> 
     assert page[-1] == "Page 1 of 1"
 
 
-async def test_ten_thousand_entries(world: Harness, key: BearerAuth) -> None:
-    # What PostgreSQL believes of its tables is old: that they are empty.
+async def test_statement_with_10000_entries_uses_bounded_memory(
+    world: Harness, key: BearerAuth
+) -> None:
+    # Simulate outdated planner statistics: the tables are analyzed while they are empty.
     await world.services.database.execute("ANALYZE transactions, entries, accounts")
     holder = await world.create_subscriber()
     await _insert_entries(world, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
@@ -319,7 +321,7 @@ async def _insert_entries(world: Harness, account_id: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
-def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> None:
+def test_every_pdf_page_has_column_headers_and_a_page_number(count: int) -> None:
     drawn = extract_pages(pdf_file.render(build_statement(count)))
     assert len(drawn) == pdf_file.count_pages(count)
     for number, page in enumerate(drawn, 1):
@@ -330,11 +332,11 @@ def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> N
     assert len(drawn) == 1 or any(text.startswith("txn_") for text in drawn[-1])
 
 
-def test_a_pdf_is_the_same_whenever_it_is_drawn() -> None:
+def test_pdf_rendering_is_deterministic() -> None:
     assert pdf_file.render(build_statement(60)) == pdf_file.render(build_statement(60))
 
 
-def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
+def test_west_african_letters_are_rendered_and_missing_glyphs_replaced() -> None:
     name = "Kɔngɛ Ŋalɛy Ọláṣẹ Ɓah Ɗan"
     (page,) = extract_pages(pdf_file.render(build_statement(0, holder_name=name)))
     assert name in page
@@ -346,7 +348,7 @@ def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
 
 @settings(max_examples=40)
 @given(st.text(), st.floats(1, 500))
-def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
+def test_any_text_is_rendered_and_truncated_to_its_width(text: str, width: float) -> None:
     assert "\n" not in replace_missing_glyphs(text)
     shown = truncate_to_width(text, REGULAR, 8, width)
     assert shown == replace_missing_glyphs(text) or shown.endswith("…")
@@ -355,7 +357,7 @@ def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
 
 
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
-def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> None:
+def test_any_text_survives_csv_and_cannot_become_a_formula(text: str, start: str) -> None:
     description = start + text
     assert not escape_formulas(description).startswith(("=", "+", "-", "@", "\t", "\r"))
     assert escape_formulas(description).replace("'", "") == description.replace("'", "")
@@ -363,17 +365,17 @@ def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> 
     content = csv_file.render(build_statement(0, movements=[movement], opening_balance=-1000))
     (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
     assert row["description"] == escape_formulas(movement.description)
-    assert row["balance"] == "-8.50"  # a number stays one
+    assert row["balance"] == "-8.50"  # numbers are not escaped
 
 
-async def test_a_body_of_another_kind_is_refused(world: Harness, key: BearerAuth) -> None:
+async def test_request_without_to_date_is_rejected(world: Harness, key: BearerAuth) -> None:
     body = build_request(world, {"id": "sub_0000000000001"})
     del body["to_date"]
     answer = await world.client.post(URL, json=body, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_the_files_of_a_subscriber_are_bounded_in_parallel_too(
+async def test_concurrent_requests_cannot_exceed_the_file_limit_of_a_subscriber(
     world: Harness, key: BearerAuth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "MAX_FILES", 3)

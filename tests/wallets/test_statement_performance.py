@@ -1,4 +1,4 @@
-"""A statement reads its own wallet's books, however many others there are."""
+"""A statement reads only the entries of its own wallet, independent of the table size."""
 
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -8,12 +8,12 @@ from tapgate.store.database import Database
 from tapgate.wallets.statements.queries import load_activity
 from transactions.large_history import NOW, QueryExplainer, count_rows_read, insert_transactions
 
-#: Of two hundred thousand transactions about a hundred and fifty are this one's.
+#: About 150 of the 200,000 transactions belong to this account.
 WALLET_ID = 500
 
 
 class ExplainingDatabase(QueryExplainer):
-    """Stands in for the database and for its connection, which has a transaction."""
+    """Fake database and connection that explains queries instead of returning rows."""
 
     @asynccontextmanager
     async def connection(self) -> Any:
@@ -24,10 +24,12 @@ class ExplainingDatabase(QueryExplainer):
         yield
 
     async def execute(self, _: str) -> None:
-        """A setting of the session: plans must be good without it."""
+        """Ignore session settings: the plans must be good without them."""
 
 
-async def test_a_statement_reads_one_wallet_since_the_period_began(database: Database) -> None:
+async def test_statement_reads_only_its_wallet_since_the_start_of_the_period(
+    database: Database,
+) -> None:
     await insert_transactions(database)
     recorder: Any = ExplainingDatabase(database)
     for days, most in ((365, 200), (30, 25)):

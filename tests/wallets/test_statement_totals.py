@@ -1,5 +1,7 @@
-"""Statements over random histories: opening + credits - debits = closing, for every period, and
-the same figures as the plainest sum over all entries."""
+"""Statements over random histories: opening + credits - debits = closing for every period.
+
+The totals equal a plain sum over all entries.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,17 +28,17 @@ from transactions.builders import create_processor, set_kyc_level, submit_comman
 from transactions.builders import decide_review as end_review
 
 START = datetime(2026, 3, 1, 22, tzinfo=UTC)
-ZONE = ZoneInfo("Africa/Lagos")  # an hour ahead of UTC
+ZONE = ZoneInfo("Africa/Lagos")  # one hour ahead of UTC
 
 STEPS = st.tuples(
     st.sampled_from(["receive", "send", "pay", "refund", "large", "release", "reject"]),
     st.integers(1, 100_000),
-    st.sampled_from([0, 0, 1, 7, 24, 300]),  # hours that pass before
+    st.sampled_from([0, 0, 1, 7, 24, 300]),  # hours that pass before the step
 )
 
 
 class FakeClock:
-    """A clock that a test moves; identifiers follow it too, as they do in life."""
+    """Clock set by the test; generated ids follow it, as in production."""
 
     def __init__(self) -> None:
         self.now = START
@@ -73,7 +75,7 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 class RandomHistory:
-    """What happens to one subscriber."""
+    """Random transactions of one subscriber."""
 
     def __init__(self, world: Harness, now: FakeClock, holder: str, friend: str, shop: str) -> None:
         self._harness = world
@@ -110,14 +112,14 @@ class RandomHistory:
     async def _submit(
         self, kind: str, payer: str, payee: str, minor: int, **more: Any
     ) -> list[int]:
-        """The transaction, where one took place."""
+        """Submit a command and return its transaction id if it was accepted."""
         amount = f"{minor // 100}.{minor % 100:02d}"
         outcome = await submit_command(self._harness, kind, payer, payee, amount, **more)
         return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
 
 
 async def _create_subscriber(world: Harness, key: Any) -> tuple[str, int]:
-    """Registered by a key: services sign by a clock of their own."""
+    """Create a subscriber with an API key, because service signatures use the system clock."""
     body = {
         "phone_number": world.new_phone_number(),
         "first_name": "Aminata",
@@ -133,7 +135,7 @@ async def _create_subscriber(world: Harness, key: Any) -> tuple[str, int]:
 
 
 async def _list_entries(world: Harness, account_id: int) -> list[tuple[date, int]]:
-    """Every entry of an account: its day, and what it added."""
+    """Return the day and signed amount of every entry of an account."""
     rows = await world.services.database.fetch(
         """SELECT t.completed_at, e.amount, e.credit_account
            FROM entries e JOIN transactions t ON t.id = e.transaction_id
@@ -150,7 +152,7 @@ async def _list_entries(world: Harness, account_id: int) -> list[tuple[date, int
 
 
 async def _get_recorded_balance(world: Harness, account_id: int, before: datetime) -> int:
-    """What the last transaction before a moment says it left."""
+    """Return the balance recorded by the last transaction before a moment."""
     row = await world.services.database.fetchrow(
         """SELECT from_account, from_balance, to_balance FROM transactions
            WHERE $1 IN (from_account, to_account) AND completed_at < $2
@@ -216,7 +218,9 @@ async def _assert_statements_add_up(
         assert running == closing
 
 
-async def test_every_period_of_every_history_adds_up(world: Harness, now: FakeClock) -> None:
+async def test_statement_totals_add_up_for_every_period_of_random_histories(
+    world: Harness, now: FakeClock
+) -> None:
     loop = asyncio.get_running_loop()
 
     @settings(max_examples=40)
@@ -231,7 +235,7 @@ async def test_every_period_of_every_history_adds_up(world: Harness, now: FakeCl
     await asyncio.to_thread(prove)
 
 
-async def test_a_statement_is_of_one_moment_while_money_moves(
+async def test_statement_is_a_consistent_snapshot_under_concurrent_transfers(
     world: Harness, now: FakeClock
 ) -> None:
     key = await world.create_api_key("subscribers:write")
@@ -249,6 +253,6 @@ async def test_a_statement_is_of_one_moment_while_money_moves(
         for _ in range(20):
             books = await load_activity(world.services.database, account_id, start, end)
             assert books.opening_balance == 0
-            assert len(books.movements) % 2 == 1  # the first deposit; then amounts with their fees
+            assert len(books.movements) % 2 == 1  # the deposit, then each amount with its fee
 
     await asyncio.gather(spend(), look(), look())

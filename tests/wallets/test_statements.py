@@ -1,4 +1,4 @@
-"""Account statements: what they say, for whom, and what is refused."""
+"""Account statements: content, access and validation."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -56,7 +56,9 @@ async def get_error(
     return answer.status_code, answer.json()
 
 
-async def test_it_says_what_the_interface_says(world: Harness, key: BearerAuth) -> None:
+async def test_statement_matches_the_interface_specification(
+    world: Harness, key: BearerAuth
+) -> None:
     holder = await world.create_subscriber(balance="1000")
     friend = await world.create_subscriber(first_name="Mohamed", last_name="Sesay")
     shop = await create_processor(world)
@@ -138,7 +140,7 @@ async def test_it_says_what_the_interface_says(world: Harness, key: BearerAuth) 
     ]
 
 
-async def test_held_money_is_in_it_when_it_moves_not_before(
+async def test_held_transaction_appears_in_the_statement_only_after_release(
     world: Harness, key: BearerAuth
 ) -> None:
     holder, friend = await world.create_subscriber(), await world.create_subscriber()
@@ -156,7 +158,9 @@ async def test_held_money_is_in_it_when_it_moves_not_before(
     assert found["closing_balance"] == "296898.50"
 
 
-async def test_a_rejected_review_leaves_no_trace(world: Harness, key: BearerAuth) -> None:
+async def test_rejected_review_does_not_appear_in_the_statement(
+    world: Harness, key: BearerAuth
+) -> None:
     holder, friend = await world.create_subscriber(), await world.create_subscriber()
     for one in (holder, friend):
         await set_kyc_level(world, one["id"], 3)
@@ -167,9 +171,9 @@ async def test_a_rejected_review_leaves_no_trace(world: Harness, key: BearerAuth
     assert (len(found["entries"]), found["closing_balance"]) == (1, "900000.00")
 
 
-async def test_days_are_the_platforms(world: Harness, key: BearerAuth) -> None:
+async def test_statement_days_use_the_platform_timezone(world: Harness, key: BearerAuth) -> None:
     holder = await world.create_subscriber(balance="5")
-    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # a day apart, always
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # always on different calendar days
         world.services.settings = msgspec.structs.replace(
             world.services.settings, timezone=ZoneInfo(zone)
         )
@@ -194,7 +198,7 @@ async def test_days_are_the_platforms(world: Harness, key: BearerAuth) -> None:
         ({"pin": "12"}, "pin"),
     ],
 )
-async def test_what_cannot_be_drawn_up(
+async def test_invalid_statement_request_is_rejected_with_its_field(
     world: Harness, key: BearerAuth, fields: dict[str, Any], field: str
 ) -> None:
     status, body = await get_error(world, key, {"id": "sub_0000000000001"}, **fields)
@@ -202,7 +206,9 @@ async def test_what_cannot_be_drawn_up(
     assert list(body["details"]["fields"]) == [field]
 
 
-async def test_a_year_and_a_day_too_many(world: Harness, key: BearerAuth) -> None:
+async def test_statement_can_cover_a_leap_year_and_future_dates(
+    world: Harness, key: BearerAuth
+) -> None:
     holder = await world.create_subscriber(balance="5")
     leap_year = {"from_date": "2024-01-01", "to_date": "2024-12-31"}
     assert (await get_statement(world, key, holder, **leap_year))["transaction_count"] == 0
@@ -210,13 +216,17 @@ async def test_a_year_and_a_day_too_many(world: Harness, key: BearerAuth) -> Non
     assert (await get_statement(world, key, holder, **far))["opening_balance"] == "5.00"
 
 
-async def test_nobody_has_no_statement(world: Harness, key: BearerAuth) -> None:
+async def test_statement_of_an_unknown_subscriber_is_not_found(
+    world: Harness, key: BearerAuth
+) -> None:
     for missing in ("sub_0000000000001", "acc_0000000000001", "x"):
         status, body = await get_error(world, key, {"id": missing})
         assert (status, body["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_a_pin_is_checked_when_given_and_counted(world: Harness, key: BearerAuth) -> None:
+async def test_optional_pin_is_verified_and_failures_are_counted(
+    world: Harness, key: BearerAuth
+) -> None:
     holder = await world.create_subscriber()
     for remaining in (2, 1):
         status, body = await get_error(world, key, holder, pin=WRONG_PIN)
@@ -230,7 +240,7 @@ async def test_a_pin_is_checked_when_given_and_counted(world: Harness, key: Bear
     assert (await get_statement(world, key, holder))["entries"] == []
 
 
-async def test_a_closed_subscriber_has_a_statement_but_no_pin(
+async def test_closed_subscriber_gets_a_statement_but_a_pin_is_rejected(
     world: Harness, key: BearerAuth
 ) -> None:
     holder = await world.create_subscriber()
@@ -245,7 +255,9 @@ async def test_a_closed_subscriber_has_a_statement_but_no_pin(
     assert (status, body["code"]) == (409, "NOT_CLOSABLE")
 
 
-async def test_restricted_subscribers_are_closed(world: Harness, key: BearerAuth) -> None:
+async def test_statement_of_a_restricted_subscriber_requires_an_otp(
+    world: Harness, key: BearerAuth
+) -> None:
     holder = await world.create_restricted_subscriber(balance="5")
     for caller in (key, await world.create_admin("F")):
         for format in ("json", "csv", "pdf"):

@@ -1,4 +1,4 @@
-"""Moving money from one account to another."""
+"""Transfers between accounts."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ async def _get_error(
     return answer.status_code, answer.json()["code"]
 
 
-async def test_there_is_no_fee(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_transfer_has_no_fee(client: httpx2.AsyncClient, world: Harness) -> None:
     order = await _build_request(world, description="rent")
     answer = await client.post(
         TRANSFER_URL, json=order, auth=await world.create_api_key("payments:write")
@@ -46,7 +46,7 @@ async def test_there_is_no_fee(client: httpx2.AsyncClient, world: Harness) -> No
     }
 
 
-async def test_a_key_needs_the_pin_and_an_admin_does_not(
+async def test_api_key_needs_a_pin_but_an_admin_does_not(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     key = await world.create_api_key("payments:write")
@@ -57,7 +57,7 @@ async def test_a_key_needs_the_pin_and_an_admin_does_not(
     assert answer.status_code == 200, answer.text
 
 
-async def test_a_key_moves_subscribers_money_only(
+async def test_api_key_can_debit_only_subscriber_wallets(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     order = await _build_request(world)
@@ -85,7 +85,7 @@ async def test_accounts_must_exist_and_differ(client: httpx2.AsyncClient, world:
     assert await _get_error(client, to_oneself, key) == (422, "SELF_TRANSFER")
 
 
-async def test_restricted_wallets_are_closed_but_for_their_holders_own_payments(
+async def test_restricted_wallet_allows_only_the_holders_own_payments(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     restricted, other = (
