@@ -51,7 +51,7 @@ async def test_parallel_messages_with_unordered_clock_readings_do_not_exceed_the
     assert taken.count(None) == 30
 
 
-async def test_an_older_clock_reading_does_not_reset_the_window(database: Database) -> None:
+async def test_older_clock_reading_does_not_reset_the_window(database: Database) -> None:
     clock = FakeClock()
     assert await rate_limits.acquire(database, PHONE, most=1, now=clock()) is None
     clock.advance(seconds=-0.001)

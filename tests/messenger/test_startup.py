@@ -162,7 +162,7 @@ def test_startup_error_is_one_line(
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_custom_status_is_sent_and_a_wrong_secret_key_is_rejected(
+def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
     folder: Path, database_url: str
 ) -> None:
     """A wrong secret key is rejected at startup, because it could not decrypt the database."""

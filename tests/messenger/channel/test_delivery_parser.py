@@ -191,7 +191,7 @@ def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
         ({"user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
         ({}, [{"user_id": "SL.9"}], "user:SL.9", "SL.9"),
         ({"from": "SL.9"}, [], "user:SL.9", "SL.9"),
-        # Two contacts, and the message names its sender: the other contact's number is not used.
+        # The message names its sender: the first contact's number belongs to another person.
         (
             {"from_user_id": "SL.9"},
             [{"wa_id": "23276000000"}, {"user_id": "SL.9"}],

@@ -166,9 +166,8 @@ async def test_success_response_without_a_message_id_counts_as_sent(
 
 async def test_connection_failure_is_retryable(impostor: FakeGraphServer) -> None:
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
-        with pytest.raises(
-            GraphError
-        ) as raised:  # the server closes the connection without a response
+        # The server closes the connection without a response.
+        with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
         assert raised.value.is_retryable
     async with GraphClient("http://127.0.0.1:1", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:

@@ -42,7 +42,7 @@ def _build_offer(options: int, start: int = 0) -> OptionList:
     )
 
 
-def test_text_payload() -> None:
+def test_text_renders_as_a_text_payload() -> None:
     assert _render_single(TextReply(text="Hello")) == {
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
@@ -157,7 +157,7 @@ def test_options_with_duplicate_ids_are_rejected() -> None:
         render_payloads(OptionList(text="?", options=twins, button="b", more=MORE_OPTION), PHONE)
 
 
-def test_pin_form_payload() -> None:
+def test_pin_form_renders_as_a_flow_payload() -> None:
     form = PinForm(text="Send 5.00 SLE?", button="Enter your PIN", form="pin", token="t0ken")
     payload = _render_single(form)
     assert payload["interactive"] == {
@@ -178,7 +178,7 @@ def test_pin_form_payload() -> None:
     assert message_validation.validate_message(payload) == "23276123456"
 
 
-def test_document_payload() -> None:
+def test_document_renders_as_a_document_payload() -> None:
     file = DocumentReply(link="https://example.com/s.pdf", filename="statement.pdf", caption="May")
     payload = _render_single(file)
     assert payload["document"] == {
@@ -189,7 +189,7 @@ def test_document_payload() -> None:
     assert message_validation.validate_message(payload) == "23276123456"
 
 
-def test_template_payload() -> None:
+def test_template_renders_as_a_template_payload() -> None:
     payload = _render_single(
         Template(name="receipt", language="fr", parameters=("5,00 SLE", "a\nb", ""))
     )

@@ -46,7 +46,7 @@ def drive_to_pin(**setting: object) -> ConversationDriver:
     ("language", "command", "yes", "done"),
     [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
 )
-def test_payment_step_by_step(language, command, yes, done):
+def test_payment_step_by_step_pays_once(language, command, yes, done):
     story = ConversationDriver(language)
     story(command)
     story("AM-1001")
@@ -64,7 +64,7 @@ def test_payment_step_by_step(language, command, yes, done):
     assert story.conversation.stage == "idle"
 
 
-def test_payment_in_one_sentence():
+def test_sentence_with_amount_and_recipient_goes_to_confirmation():
     story = ConversationDriver()
     shown = story(build_text_message("send 500 to 076222222", "send"))
     assert story.conversation.stage == "confirm"
@@ -93,7 +93,7 @@ def test_event_replayed_after_a_crash_requests_the_same_payment():
     assert len(story.list_calls(gateway_requests.SendMoney)) == 2
 
 
-def test_payment_with_the_pin_form():
+def test_payment_with_the_pin_form_pays_once():
     story = drive_to_pin(pin_entry_mode="form")
     form = story.replies[-1]
     assert isinstance(form, PinRequest)

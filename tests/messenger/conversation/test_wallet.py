@@ -53,7 +53,7 @@ def test_history_lists_recent_transactions(language, kind, review, day):
     assert lines[2].startswith("− 1,234.50 SLE · Aminata K. · 13")
 
 
-def test_history_without_transactions():
+def test_empty_history_is_reported():
     story = ConversationDriver()
     story.gateway.overrides = {gateway_requests.ListTransactions: [RequestSucceeded(result=[])]}
     assert "no transactions yet" in story("history")
@@ -117,7 +117,7 @@ def test_cards_are_listed_with_status_and_holder():
 @pytest.mark.parametrize(
     ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est reliée")]
 )
-def test_linking_a_card(language, done):
+def test_linking_a_card_requires_the_pin(language, done):
     story = ConversationDriver(language)
     story(build_text_message("link", "link"))
     assert story("??")
@@ -198,7 +198,7 @@ def test_pin_can_be_changed_in_a_form():
     assert "is changed" in story.submit_pin_form(PIN, NEW_PIN)
 
 
-def test_rejected_new_pin_is_asked_for_again():
+def test_rejected_new_pin_can_be_entered_again():
     story = ConversationDriver()
     weak = RequestRejected(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
     story.gateway.overrides = {gateway_requests.ChangePin: [RequestRejected(code="SAME_PIN"), weak]}
@@ -220,7 +220,7 @@ def test_pin_change_without_a_response_is_reported_as_uncertain():
     ("language", "yes", "welcome"),
     [("en", "yes", "Welcome, Aminata"), ("fr", "oui", "Bienvenue, Aminata")],
 )
-def test_registration_step_by_step(language, yes, welcome):
+def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome):
     story = ConversationDriver(language)
     story.gateway.subscriber = None
     story("register")
@@ -236,7 +236,7 @@ def test_registration_step_by_step(language, yes, welcome):
     assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
 
 
-def test_registration_with_the_pin_form():
+def test_registration_with_the_pin_form_succeeds():
     for entered in ((None, PIN), (PIN, None), (PIN, PIN)):
         story = ConversationDriver(pin_entry_mode="form")
         story.gateway.subscriber = None
@@ -258,7 +258,7 @@ def test_existing_subscriber_cannot_register_again():
     assert "already a wallet" in story(PIN)
 
 
-def test_rejected_registration_field_is_asked_for_again():
+def test_rejected_registration_field_can_be_entered_again():
     story = ConversationDriver()
     story.gateway.subscriber = None
     story.gateway.overrides = {

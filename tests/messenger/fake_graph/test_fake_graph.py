@@ -140,21 +140,27 @@ async def test_free_form_message_is_allowed_only_within_24_hours(
     assert await _send_and_get_error(graph, TEMPLATE) == 0
 
 
-async def test_rate_limit_per_recipient(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_messages_to_one_recipient_are_rate_limited(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     await _send_text(graph, text="hi")
     assert [await _send_and_get_error(graph) for _ in range(4)] == [0, 0, 0, 131056]
     clock.advance(seconds=6)
     assert [await _send_and_get_error(graph) for _ in range(2)] == [0, 131056]
 
 
-async def test_rate_limit_across_recipients(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_messages_across_recipients_are_rate_limited(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     messages = [TEMPLATE | {"to": f"2327600000{one}"} for one in range(6)]
     assert [await _send_and_get_error(graph, one) for one in messages] == [0, 0, 0, 0, 0, 130429]
     clock.advance(seconds=1)
     assert await _send_and_get_error(graph, messages[5]) == 0
 
 
-async def test_planned_failures_and_unreachable_user(graph: httpx2.AsyncClient) -> None:
+async def test_planned_failures_are_returned_and_a_departed_user_is_unreachable(
+    graph: httpx2.AsyncClient,
+) -> None:
     await _send_text(graph, text="hi")
     await graph.post("/_fake/fail", json={"code": 131000, "times": 2})
     assert [await _send_and_get_error(graph) for _ in range(3)] == [131000, 131000, 0]

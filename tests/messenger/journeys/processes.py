@@ -35,7 +35,7 @@ class RunningServices:
     def list_processes(self, service: str) -> list[psutil.Process]:
         found = []
         for child in self._supervisor.children():
-            with contextlib.suppress(psutil.Error):  # it may just have ended
+            with contextlib.suppress(psutil.Error):  # the process may have exited
                 if f"tapgate.{service}" in child.cmdline():
                     found.append(child)
         return found

@@ -150,9 +150,8 @@ async def test_message_is_sent_again_after_a_crash_before_completion(
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
     assert stage.list_delivered_texts() == ["one"]
     await stage.create_sender().send_due()
-    assert stage.list_delivered_texts() == [
-        "one"
-    ]  # the lease has not expired: another sender may still hold it
+    # The lease has not expired: another sender may still hold it.
+    assert stage.list_delivered_texts() == ["one"]
     stage.clock.advance(seconds=claims.LEASE_DURATION.total_seconds())
     await stage.create_sender().send_due()
     assert stage.list_delivered_texts() == ["one", "one", "two"]
