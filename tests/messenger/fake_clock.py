@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """Stands still until a test moves it."""
+    """Clock that advances only when a test calls `advance`."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""A conversation is worked on by one at a time, and goes on when that one dies."""
+"""Exclusive leases on conversations, including takeover after the holder fails."""
 
 import asyncio
 from datetime import timedelta
@@ -21,7 +21,7 @@ async def save_conversation(
         await conversation_store.save(tx, held, conversation, now=clock())
 
 
-async def test_what_is_saved_is_found_again_until_it_expires(database: Database) -> None:
+async def test_saved_conversation_is_restored_until_it_expires(database: Database) -> None:
     clock = FakeClock()
     paying = Conversation(stage="await_pin", command="send", operation="op-1", question=7)
     async with conversation_store.acquire(database, PHONE, clock()) as held:
@@ -34,11 +34,11 @@ async def test_what_is_saved_is_found_again_until_it_expires(database: Database)
     clock.advance(seconds=1)
     assert await conversation_store.count_active(database, clock()) == 0
     async with conversation_store.acquire(database, PHONE, clock()) as held:
-        # Options of the old questions stay expired, and money in progress was cancelled.
+        # Options of earlier questions stay expired, and the payment in progress was cancelled.
         assert held.conversation == Conversation(question=7, lapsed=True)
 
 
-async def test_only_money_in_progress_is_worth_telling(database: Database) -> None:
+async def test_conversation_without_money_in_progress_expires_silently(database: Database) -> None:
     clock = FakeClock()
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         await save_conversation(
@@ -49,7 +49,7 @@ async def test_only_money_in_progress_is_worth_telling(database: Database) -> No
         assert held.conversation.lapsed is False
 
 
-async def test_a_state_of_another_version_begins_anew(database: Database) -> None:
+async def test_unreadable_state_starts_a_new_conversation(database: Database) -> None:
     clock = FakeClock()
     async with conversation_store.acquire(database, PHONE, clock()) as held:
         await save_conversation(database, held, Conversation(), clock)
@@ -58,10 +58,8 @@ async def test_a_state_of_another_version_begins_anew(database: Database) -> Non
         assert held.conversation == Conversation(lapsed=True)
 
 
-async def test_one_works_on_it_at_a_time(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Nobody's lease runs out, however long a busy machine stands still.
+async def test_lease_is_exclusive(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Long enough that no lease expires on a slow machine.
     monkeypatch.setattr(conversation_store, "_LEASE_DURATION", timedelta(minutes=5))
     clock, at_work, most = FakeClock(), 0, 0
 
@@ -81,7 +79,7 @@ async def test_one_works_on_it_at_a_time(
         assert held.conversation.question == 25
 
 
-async def test_a_lease_that_ran_out_is_taken_over_and_its_holder_writes_nothing(
+async def test_expired_lease_is_taken_over_and_its_former_holder_cannot_save(
     database: Database,
 ) -> None:
     clock = FakeClock()
@@ -97,7 +95,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_its_holder_writes_nothing(
         assert held.conversation.question == 1
 
 
-async def test_a_failure_gives_the_lease_back(database: Database) -> None:
+async def test_exception_releases_the_lease(database: Database) -> None:
     clock = FakeClock()
     with pytest.raises(ZeroDivisionError):
         async with conversation_store.acquire(database, PHONE, clock()):
@@ -105,7 +103,7 @@ async def test_a_failure_gives_the_lease_back(database: Database) -> None:
     assert await database.fetchval("SELECT lease FROM messenger.conversations") is None
 
 
-async def test_a_conversation_that_was_never_saved_leaves_no_row(database: Database) -> None:
+async def test_conversation_that_was_never_saved_leaves_no_row(database: Database) -> None:
     now = FakeClock()()
     count = "SELECT count(*) FROM messenger.conversations"
     async with conversation_store.acquire(database, "+23276000009", now):

@@ -1,4 +1,4 @@
-"""What the engine asks for, asked of the real gateway."""
+"""Engine requests performed against the real gateway."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -41,7 +41,7 @@ async def perform_and_get_code(
     return outcome.code
 
 
-async def test_somebody_by_their_number(world: Harness, gateway: GatewayAdapter) -> None:
+async def test_subscriber_is_found_by_phone_number(world: Harness, gateway: GatewayAdapter) -> None:
     record = await world.create_subscriber()
     found = await perform(gateway, gateway_requests.FindSubscriber(phone=record["phone_number"]))
     assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
@@ -51,7 +51,7 @@ async def test_somebody_by_their_number(world: Harness, gateway: GatewayAdapter)
     )
 
 
-async def test_a_payee_is_shown_as_on_the_receipt(world: Harness, gateway: GatewayAdapter) -> None:
+async def test_payee_name_matches_the_receipt(world: Harness, gateway: GatewayAdapter) -> None:
     sender = await world.create_subscriber(balance="100.00")
     payee = await world.create_subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
     by_phone = gateway_requests.FindPayeeByPhone(phone=payee["phone_number"])
@@ -76,7 +76,7 @@ async def test_a_payee_is_shown_as_on_the_receipt(world: Harness, gateway: Gatew
     assert await perform(gateway, gateway_requests.FindPayeeByCard(card_serial="NO-SUCH-1")) is None
 
 
-async def test_a_card_that_is_blocked_or_nobodys_cannot_be_paid(
+async def test_payee_with_a_blocked_card_has_no_payable_card(
     world: Harness, gateway: GatewayAdapter
 ) -> None:
     payee = await world.create_subscriber()
@@ -86,7 +86,7 @@ async def test_a_card_that_is_blocked_or_nobodys_cannot_be_paid(
     ).card_serial is None
 
 
-async def test_history_shows_shops_whole_and_people_masked(
+async def test_history_masks_the_last_names_of_people(
     world: Harness, gateway: GatewayAdapter
 ) -> None:
     sender = await world.create_subscriber(balance="100.00")
@@ -110,7 +110,9 @@ async def test_history_shows_shops_whole_and_people_masked(
     assert (movement.direction, movement.counterparty_name) == ("credit", "Aminata K.")
 
 
-async def test_other_peoples_cards_are_none(world: Harness, gateway: GatewayAdapter) -> None:
+async def test_card_of_another_subscriber_is_not_found(
+    world: Harness, gateway: GatewayAdapter
+) -> None:
     owner, eve = await world.create_subscriber(), await world.create_subscriber()
     serial = await world.create_card(owner["id"])
     block = gateway_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
@@ -121,7 +123,7 @@ async def test_other_peoples_cards_are_none(world: Harness, gateway: GatewayAdap
     assert card.status == "ACTIVE"
 
 
-async def test_unblocking_needs_the_pin(world: Harness, gateway: GatewayAdapter) -> None:
+async def test_unblocking_a_card_requires_the_pin(world: Harness, gateway: GatewayAdapter) -> None:
     owner = await world.create_subscriber()
     serial = await world.create_card(owner["id"])
     mine = {"subscriber_id": owner["id"], "card_serial": serial}
@@ -135,7 +137,7 @@ async def test_unblocking_needs_the_pin(world: Harness, gateway: GatewayAdapter)
     assert card.status == "ACTIVE"
 
 
-async def test_a_request_for_a_person_is_an_alert(world: Harness, gateway: GatewayAdapter) -> None:
+async def test_support_request_creates_an_alert(world: Harness, gateway: GatewayAdapter) -> None:
     record = await world.create_subscriber()
     phone = record["phone_number"]
     call = gateway_requests.RequestSupport(phone=phone, address=phone, subscriber_id=record["id"])
@@ -175,14 +177,14 @@ SEND_MONEY = gateway_requests.SendMoney(
     ],
     ids=["refused", "timed out", "503", "429", "500", "not the gateway", "not allowed"],
 )
-async def test_no_answer_is_told_apart_from_a_no(
+async def test_unreachable_gateway_reports_whether_the_outcome_is_uncertain(
     failure: Exception | httpx2.Response, uncertain: bool
 ) -> None:
     outcome = await open_gateway(FailingTransport(failure), "secret").perform(SEND_MONEY)
     assert outcome == GatewayUnreachable(uncertain=uncertain)
 
 
-async def test_every_call_is_carried_out() -> None:
+async def test_every_gateway_request_has_a_handler() -> None:
     local = {gateway_requests.SendOneTimeCode, gateway_requests.VerifyOneTimeCode}
     known = set(open_gateway(FailingTransport(OSError()), "secret")._handlers)
     assert known | local == set(gateway_requests.GatewayRequest.__args__)

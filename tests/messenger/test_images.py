@@ -29,7 +29,7 @@ def encode_image(form: str, **options: object) -> bytes:
 
 
 def build_png_head(width: int, height: int) -> bytes:
-    """A picture that says it is large, in a few bytes."""
+    """Build a PNG of a few bytes that declares large dimensions."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -83,7 +83,7 @@ def assert_reencoded(picture: EncodedImage, form: str) -> None:
         (PNG_PREFIX, PNG, "image/png", "PNG"),
     ],
 )
-async def test_a_picture_of_a_bridge_is_made_anew(
+async def test_bridge_image_is_reencoded(
     prefix: str, content: bytes, mimetype: str | None, form: str
 ) -> None:
     assert EXIF_LOCATION.encode() in content
@@ -92,7 +92,7 @@ async def test_a_picture_of_a_bridge_is_made_anew(
     )
 
 
-async def test_a_wrong_size_is_not_held_against_a_picture() -> None:
+async def test_wrong_declared_size_is_ignored() -> None:
     assert_reencoded(
         await images.load_bridge_image(Media(build_data_uri(PNG_PREFIX, PNG), size=3)), "PNG"
     )
@@ -141,19 +141,19 @@ PREFIX_ERROR = "must begin with data:image/jpeg;base64, or data:image/png;base64
     ],
     ids=range(24),
 )
-async def test_what_a_bridge_may_not_send(data: str | None, sentence: str) -> None:
+async def test_invalid_bridge_image_is_rejected(data: str | None, sentence: str) -> None:
     with pytest.raises(ImageError) as refused:
         await images.load_bridge_image(Media(data))
     assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
-async def test_a_mimetype_must_agree(mimetype: str) -> None:
+async def test_mimetype_must_match_the_data_uri(mimetype: str) -> None:
     with pytest.raises(ImageError, match=r"^is not of the type that mimetype says$"):
         await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG), mimetype))
 
 
-async def test_what_hides_behind_a_picture_is_left_behind() -> None:
+async def test_data_appended_to_an_image_is_removed() -> None:
     hidden = b"PK\x03\x04<script>alert(1)</script>"
     for prefix, content, form in ((JPEG_PREFIX, JPEG, "JPEG"), (PNG_PREFIX, PNG, "PNG")):
         picture = await images.load_bridge_image(Media(build_data_uri(prefix, content + hidden)))
@@ -161,7 +161,7 @@ async def test_what_hides_behind_a_picture_is_left_behind() -> None:
         assert b"script" not in picture.content
 
 
-async def test_the_largest_picture_is_taken() -> None:
+async def test_image_of_the_maximum_size_is_accepted() -> None:
     padded = JPEG + bytes(images.MAX_IMAGE_BYTES - len(JPEG))
     assert_reencoded(
         await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, padded))), "JPEG"
@@ -169,7 +169,7 @@ async def test_the_largest_picture_is_taken() -> None:
 
 
 class FakeMediaStore:
-    """The channel's store of pictures, as far as it is asked here."""
+    """In-memory media store of the channel."""
 
     def __init__(self, content: bytes | MediaError) -> None:
         self._content = content
@@ -189,7 +189,7 @@ def build_image_file(mime_type: str | None) -> ImageFile:
 
 
 @pytest.mark.parametrize("mime_type", [None, "image/jpeg", "image/jpg"])
-async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> None:
+async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
     store = FakeMediaStore(JPEG)
     assert_reencoded(await images.load_channel_image(store, build_image_file(mime_type)), "JPEG")
     assert store.requested_ids == [("1234", 5 * 1024 * 1024, "hash")]
@@ -204,7 +204,7 @@ async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> N
         (ANIMATED, "image/png", "must not be animated"),
     ],
 )
-async def test_what_the_channel_may_not_hold(
+async def test_invalid_channel_image_is_rejected(
     content: bytes, mime_type: str | None, sentence: str
 ) -> None:
     with pytest.raises(ImageError) as refused:
@@ -212,14 +212,14 @@ async def test_what_the_channel_may_not_hold(
     assert str(refused.value) == sentence
 
 
-async def test_what_is_no_picture_by_its_own_word_is_not_fetched() -> None:
+async def test_media_of_an_unsupported_type_is_not_fetched() -> None:
     store = FakeMediaStore(PNG)
     with pytest.raises(ImageError, match=r"^must be a JPEG or PNG picture$"):
         await images.load_channel_image(store, build_image_file("image/webp"))
     assert store.requested_ids == []
 
 
-async def test_what_the_channel_says_is_passed_on() -> None:
+async def test_media_error_of_the_channel_is_propagated() -> None:
     with pytest.raises(MediaError, match="could not be fetched"):
         await images.load_channel_image(
             FakeMediaStore(MediaError("could not be fetched", is_retryable=True)),
@@ -227,7 +227,7 @@ async def test_what_the_channel_says_is_passed_on() -> None:
         )
 
 
-async def test_too_many_pictures_at_once_are_told_to_wait(
+async def test_full_image_queue_is_rejected_as_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go_on, most = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)

@@ -1,4 +1,4 @@
-"""What is remembered of people."""
+"""Stored data about people: language, trust, verified phone and recipients."""
 
 from messenger.fake_clock import FakeClock
 from tapgate.messenger import people
@@ -29,13 +29,13 @@ async def reload_person(database: Database, address: str, *effects: Effect) -> P
     return await people.load_person(database, address)
 
 
-async def test_a_stranger_is_known_by_the_number_alone(database: Database) -> None:
+async def test_unknown_person_has_only_an_address(database: Database) -> None:
     assert await people.load_person(database, PHONE) == Person(address=PHONE, phone=PHONE)
     assert await people.load_person(database, "user:ada") == Person(address="user:ada", phone=None)
     assert await database.fetchval("SELECT count(*) FROM messenger.people") == 0
 
 
-async def test_language_and_trust_are_remembered(database: Database) -> None:
+async def test_language_and_trust_are_stored(database: Database) -> None:
     person = await reload_person(
         database, PHONE, SetLanguage(language="fr"), SetTrusted(trusted=False)
     )
@@ -44,13 +44,15 @@ async def test_language_and_trust_are_remembered(database: Database) -> None:
     assert (person.language, person.trusted) == ("fr", True)
 
 
-async def test_a_proved_phone_belongs_to_who_proved_it(database: Database) -> None:
+async def test_verified_phone_belongs_only_to_the_person_who_verified_it(
+    database: Database,
+) -> None:
     person = await reload_person(database, "user:ada", SetVerifiedPhone(phone=PHONE))
     assert person.phone == PHONE
     assert (await people.load_person(database, "user:eve")).phone is None
 
 
-async def test_recipients_are_kept_once_and_forgotten(database: Database) -> None:
+async def test_recipients_are_saved_once_and_can_be_removed(database: Database) -> None:
     renamed = Recipient(name="Mary L.", card_serial=MARY.card_serial)
     person = await reload_person(
         database,
@@ -65,7 +67,7 @@ async def test_recipients_are_kept_once_and_forgotten(database: Database) -> Non
     assert (await people.load_person(database, "+23276000002")).recipients == ()
 
 
-async def test_the_list_of_recipients_does_not_grow_for_ever(database: Database) -> None:
+async def test_number_of_saved_recipients_is_limited(database: Database) -> None:
     many = [
         SaveRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
         for number in range(MAX_RECIPIENTS + 2)

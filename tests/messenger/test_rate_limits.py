@@ -1,4 +1,4 @@
-"""Thirty messages a minute: counted over all processes."""
+"""Message rate limit per minute, shared by all processes."""
 
 import asyncio
 from datetime import timedelta
@@ -10,7 +10,7 @@ from tapgate.store.database import Database
 PHONE = "+23276000001"
 
 
-async def test_a_minute_has_room_for_so_many_and_says_when_it_is_over(database: Database) -> None:
+async def test_limit_per_minute_returns_the_seconds_until_reset(database: Database) -> None:
     clock = FakeClock()
     for _ in range(3):
         assert await rate_limits.acquire(database, PHONE, most=3, now=clock()) is None
@@ -22,7 +22,7 @@ async def test_a_minute_has_room_for_so_many_and_says_when_it_is_over(database: 
     assert await rate_limits.acquire(database, PHONE, most=3, now=clock()) is None
 
 
-async def test_a_clock_that_goes_back_keeps_nobody_out(database: Database) -> None:
+async def test_clock_that_moves_back_an_hour_resets_the_window(database: Database) -> None:
     clock = FakeClock()
     for _ in range(4):
         await rate_limits.acquire(database, PHONE, most=3, now=clock())
@@ -30,7 +30,7 @@ async def test_a_clock_that_goes_back_keeps_nobody_out(database: Database) -> No
     assert await rate_limits.acquire(database, PHONE, most=3, now=clock()) is None
 
 
-async def test_parallel_messages_do_not_outrun_it(database: Database) -> None:
+async def test_parallel_messages_do_not_exceed_the_limit(database: Database) -> None:
     clock = FakeClock()
     taken = await asyncio.gather(
         *(rate_limits.acquire(database, PHONE, most=30, now=clock()) for _ in range(60))
@@ -51,7 +51,7 @@ async def test_parallel_messages_with_unordered_clock_readings_do_not_exceed_the
     assert taken.count(None) == 30
 
 
-async def test_an_older_clock_reading_does_not_reset_the_window(database: Database) -> None:
+async def test_older_clock_reading_does_not_reset_the_window(database: Database) -> None:
     clock = FakeClock()
     assert await rate_limits.acquire(database, PHONE, most=1, now=clock()) is None
     clock.advance(seconds=-0.001)
@@ -61,7 +61,7 @@ async def test_an_older_clock_reading_does_not_reset_the_window(database: Databa
     assert not await rate_limits.mark_notified(database, PHONE)
 
 
-async def test_who_is_over_it_is_told_once_in_a_minute(database: Database) -> None:
+async def test_limited_person_is_notified_once_per_window(database: Database) -> None:
     clock = FakeClock()
 
     async def told() -> bool:

@@ -1,4 +1,4 @@
-"""What is old is removed, and nothing else."""
+"""Retention deletes expired rows and nothing else."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from tapgate.messenger import retention
 from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database
 
-#: A row of each table, whatever its number and the time that its age is counted from.
+#: A row per table, with its number and the time from which its age is counted as parameters.
 TABLE_ROWS: dict[str, str] = {
     "outbox": """(id, address, next_attempt_at, created_at) VALUES ($1, 'a', $2, $2)""",
     "received": """(id, message_id, address, sent_at, reserved_for, reserved_until, status,
@@ -27,7 +27,7 @@ TABLE_ROWS: dict[str, str] = {
 }
 
 
-#: Entries that cover a part of a table.
+#: Rows for the rules that cover only a part of a table.
 PARTIAL_TABLE_ROWS: dict[tuple[str, str], str] = {
     ("received", "status = 'throttled'"): """(id, message_id, address, sent_at, reserved_for,
         reserved_until, status, received_at)
@@ -52,7 +52,7 @@ async def count_rows(database: Database, kept: RetentionRule) -> int:
 @pytest.mark.parametrize(
     "kept", RETENTION_RULES, ids=lambda kept: f"{kept.table}-{kept.max_age.days}"
 )
-async def test_old_ones_are_removed_in_batches(
+async def test_expired_rows_are_deleted_in_batches(
     database: Database, kept: RetentionRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)
@@ -68,7 +68,7 @@ async def test_old_ones_are_removed_in_batches(
     assert await count_rows(database, kept) == 1
 
 
-async def test_what_is_at_work_stays(database: Database) -> None:
+async def test_rows_in_use_are_kept(database: Database) -> None:
     clock = FakeClock()
     tables = {kept.table: kept for kept in reversed(RETENTION_RULES)}
     await insert_rows(database, tables["received"], 1, clock())
@@ -81,13 +81,15 @@ async def test_what_is_at_work_stays(database: Database) -> None:
     assert await count_rows(database, tables["conversations"]) == 1
 
 
-async def test_every_table_that_grows_with_messages_is_in_the_list(database: Database) -> None:
+async def test_every_growing_table_has_a_retention_rule(database: Database) -> None:
     tables = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'messenger'")
     capped = {"recipients"}  # 30 per person
     assert {row["tablename"] for row in tables} - capped == {kept.table for kept in RETENTION_RULES}
 
 
-async def test_people_are_kept_while_there_is_more_than_a_language(database: Database) -> None:
+async def test_only_people_without_other_data_than_a_language_are_deleted(
+    database: Database,
+) -> None:
     clock = FakeClock()
     for address, phone, trusted in (
         ("+1", None, True),
@@ -113,7 +115,7 @@ async def test_people_are_kept_while_there_is_more_than_a_language(database: Dat
     assert [row["address"] for row in rows] == ["+2", "+3", "+4", "user:5"]
 
 
-async def test_a_lease_of_a_dead_process_does_not_keep_a_conversation(database: Database) -> None:
+async def test_expired_lease_does_not_keep_a_conversation(database: Database) -> None:
     clock = FakeClock()
     await database.execute(
         """INSERT INTO messenger.conversations (address, expires_at, lease, leased_until)

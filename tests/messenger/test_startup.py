@@ -1,4 +1,4 @@
-"""The messenger as an operator starts it: alone, with the gateway, or not at all."""
+"""Starting the messenger: standalone, with the gateway, and with invalid settings."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ def build_environ(folder: Path, **variables: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[list[str]]:
-    """What it says until it is ready. Told to stop in the end, and must stop by itself."""
+    """Run a command, yield its output until it is ready, and require a clean stop on SIGTERM."""
     with subprocess.Popen(
         [TAPGATE_EXECUTABLE, *command],
         env=build_environ(folder, **variables),
@@ -60,7 +60,7 @@ def get_health(port: int) -> dict[str, Any]:
 def post_and_get_error(
     port: int, body: bytes, path: str = BRIDGE_PATH
 ) -> tuple[int, dict[str, str]]:
-    """Over a real connection."""
+    """Post over a real connection and return the error status and body."""
     url = f"http://127.0.0.1:{port}{path}"
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(url, body, timeout=30)
@@ -68,7 +68,7 @@ def post_and_get_error(
         return answer.code, json.loads(answer.read())
 
 
-def test_alone_on_a_database_by_url(folder: Path, database_url: str) -> None:
+def test_messenger_starts_standalone_with_a_database_url(folder: Path, database_url: str) -> None:
     port = free_port()
     words = ("messenger", "--port", str(port), "--workers", "2")
     with run_messenger(folder, *words, TAPGATE_DATABASE_URL=database_url) as lines:
@@ -98,8 +98,10 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str) -> None:
     ]
 
 
-def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Path) -> None:
-    """And alone only when nobody else uses that database."""
+def test_messenger_starts_with_the_gateway_on_the_embedded_database(
+    folder: Path, data_dir: Path
+) -> None:
+    """A standalone messenger on the same data directory starts only after the first one stops."""
     port, messenger_port, third = free_port(), free_port(), free_port()
     ports = {"TAPGATE_PORT": str(port), "TAPGATE_MESSENGER_PORT": str(messenger_port)}
     with run_messenger(folder, "up", **ports) as lines:
@@ -144,7 +146,7 @@ def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Pat
         ),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_startup_error_is_one_line(
     folder: Path, words: list[str], variables: dict[str, str], line: str
 ) -> None:
     port = [] if "--port" in words else ["--port", str(free_port())]
@@ -160,10 +162,10 @@ def test_what_is_wrong_is_one_line(
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_a_status_of_the_providers_own_and_another_installations_database(
+def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
     folder: Path, database_url: str
 ) -> None:
-    """With another secret key nothing in the database could be opened."""
+    """A wrong secret key is rejected at startup, because it could not decrypt the database."""
     port = free_port()
     variables = {
         "TAPGATE_DATABASE_URL": database_url,
@@ -192,7 +194,7 @@ def test_a_status_of_the_providers_own_and_another_installations_database(
     )
 
 
-def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
+def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
     def told(**variables: str) -> list[str]:
         return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
 
@@ -215,7 +217,7 @@ def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
     assert told(**everything, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
 
 
-def test_simulated_phones_have_forms(tmp_path: Path) -> None:
+def test_development_form_key_is_created_only_for_simulated_phones(tmp_path: Path) -> None:
     def key(**variables: str) -> str | None:
         settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
         return add_development_form_key(settings).messenger_flow_private_key

@@ -1,9 +1,9 @@
-"""Bodies as the provider sends them."""
+"""Webhook bodies in the provider's format."""
 
 import json
 from typing import Any
 
-#: As documented, with every optional part of a text message.
+#: The documented example, with every optional part of a text message.
 DOCUMENTED_DELIVERY: dict[str, Any] = {
     "object": "whatsapp_business_account",
     "entry": [

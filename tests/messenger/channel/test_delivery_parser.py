@@ -1,4 +1,4 @@
-"""A delivery is read whole, and nothing in it makes the reader fail."""
+"""Parsing of webhook deliveries, including malformed ones."""
 
 import contextlib
 import copy
@@ -24,7 +24,6 @@ from tapgate.messenger.model.incoming import (
 )
 
 PHONE = "+23276123456"
-#: A busy machine makes neither an example nor its making wrong.
 
 
 def parse_messages(body: bytes, **options: Any) -> list[ReceivedMessage]:
@@ -36,7 +35,7 @@ def _parse_content(kind: str, part: object) -> Content:
     return received.content
 
 
-def test_the_documented_delivery() -> None:
+def test_documented_delivery_is_parsed() -> None:
     assert parse_messages(json.dumps(DOCUMENTED_DELIVERY).encode()) == [
         ReceivedMessage(
             message_id="wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
@@ -106,11 +105,11 @@ def test_the_documented_delivery() -> None:
         ("x" * 1000, None, UnsupportedContent(kind="unknown")),
     ],
 )
-def test_each_kind(kind: str, part: object, content: Content) -> None:
+def test_message_kind_is_parsed_into_its_content(kind: str, part: object, content: Content) -> None:
     assert _parse_content(kind, part) == content
 
 
-def test_all_entries_changes_and_messages_in_their_order() -> None:
+def test_messages_keep_their_order_across_entries_and_changes() -> None:
     def entry(*groups: tuple[str, ...]) -> dict[str, Any]:
         return {
             "changes": [
@@ -139,7 +138,7 @@ def test_all_entries_changes_and_messages_in_their_order() -> None:
         b'{"entry": [{"changes": [{"value": {"messages": {"id": "a"}}}]}]}',
     ],
 )
-def test_nothing_was_said(body: bytes) -> None:
+def test_delivery_without_messages_is_empty(body: bytes) -> None:
     assert parse_messages(body) == []
 
 
@@ -159,20 +158,20 @@ def test_nothing_was_said(body: bytes) -> None:
         b"1",
     ],
 )
-def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
+def test_body_that_is_not_a_json_object_is_malformed(body: bytes) -> None:
     with pytest.raises(MalformedDeliveryError):
         parse_messages(body)
 
 
 @pytest.mark.parametrize("missing", ["id", "from"])
 @pytest.mark.parametrize("value", [None, "", 7, [], "\x00", "x" * 5000])
-def test_without_an_id_or_a_sender_it_is_skipped(missing: str, value: object) -> None:
+def test_message_without_an_id_or_sender_is_skipped(missing: str, value: object) -> None:
     good = build_message("text", {"body": "hi"}, id="good")
     bad = build_message("text", {"body": "hi"}) | {missing: value}
     assert [one.message_id for one in parse_messages(build_delivery(bad, good))] == ["good"]
 
 
-def test_groups_and_other_fields_are_not_for_us() -> None:
+def test_group_messages_and_other_webhook_fields_are_skipped() -> None:
     assert (
         parse_messages(build_delivery(build_message("text", {"body": "hi"}, group_id="g1"))) == []
     )
@@ -192,7 +191,7 @@ def test_groups_and_other_fields_are_not_for_us() -> None:
         ({"user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
         ({}, [{"user_id": "SL.9"}], "user:SL.9", "SL.9"),
         ({"from": "SL.9"}, [], "user:SL.9", "SL.9"),
-        # Two people, and it is said which of them: the other one's number is not theirs.
+        # The message names its sender: the first contact's number belongs to another person.
         (
             {"from_user_id": "SL.9"},
             [{"wa_id": "23276000000"}, {"user_id": "SL.9"}],
@@ -201,7 +200,7 @@ def test_groups_and_other_fields_are_not_for_us() -> None:
         ),
     ],
 )
-def test_who_it_is_from(
+def test_sender_address_and_user_id_are_resolved(
     sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
 ) -> None:
     said = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
@@ -225,7 +224,7 @@ def test_who_it_is_from(
         (1.5, 0),
     ],
 )
-def test_when_it_was_sent(timestamp: object, seconds: int) -> None:
+def test_invalid_timestamp_is_parsed_as_zero(timestamp: object, seconds: int) -> None:
     (received,) = parse_messages(
         build_delivery(build_message("text", {"body": "x"}, timestamp=timestamp))
     )
@@ -244,12 +243,12 @@ JSON_VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["entry", "object"]) | st.text(), JSON_VALUES, max_size=3))
-def test_any_object_is_read(body: dict[str, Any]) -> None:
+def test_any_json_object_is_parsed_without_error(body: dict[str, Any]) -> None:
     parse_messages(json.dumps(body).encode())
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
+def test_arbitrary_bytes_are_parsed_or_reported_as_malformed(body: bytes) -> None:
     with contextlib.suppress(MalformedDeliveryError):
         parse_messages(body)
 
@@ -263,7 +262,7 @@ def _list_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]
 
 
 @given(st.data())
-def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -> None:
+def test_mutated_delivery_yields_only_storable_messages(data: st.DataObject) -> None:
     body = copy.deepcopy(DOCUMENTED_DELIVERY)
     for _ in range(data.draw(st.integers(1, 3))):
         *path, last = data.draw(st.sampled_from(_list_paths(body)))
@@ -274,7 +273,7 @@ def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -
     for received in parse_messages(json.dumps(body).encode()):
         stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
         assert "\x00" not in stored
-        assert len(stored.encode()) < 2704  # what an index of PostgreSQL takes
+        assert len(stored.encode()) < 2704  # maximum size of a PostgreSQL index entry
         if isinstance(received.content, TextContent):
             assert received.content.body is not None
             received.content.body.encode()
@@ -299,7 +298,9 @@ def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
         (["image/png"], UnsupportedContent(kind="document")),
     ],
 )
-def test_a_picture_sent_as_a_document_is_a_picture(mime_type: object, content: Content) -> None:
+def test_image_sent_as_a_document_is_parsed_as_an_image(
+    mime_type: object, content: Content
+) -> None:
     part = {"id": "m1", "mime_type": mime_type, "filename": "passport.jpg"}
     assert _parse_content("document", part) == content
 
@@ -356,6 +357,8 @@ def test_messages_to_another_number_of_the_account_are_skipped(
         ({"status": "sent"}, None),
     ],
 )
-def test_status_reports(report: dict[str, Any], status: DeliveryStatus | None) -> None:
+def test_status_report_is_parsed_or_skipped(
+    report: dict[str, Any], status: DeliveryStatus | None
+) -> None:
     body = json.dumps({"entry": [{"changes": [{"value": {"statuses": [report]}}]}]}).encode()
     assert parse_delivery(body).statuses == ([] if status is None else [status])

@@ -1,4 +1,4 @@
-"""Calls to the provider: what is tried again, what is not, and who gets to see the token."""
+"""Graph API client: retries, error classification and protection of the access token."""
 
 import asyncio
 import base64
@@ -49,7 +49,7 @@ async def graph(url: str) -> AsyncIterator[GraphClient]:
 
 
 class FakeGraphServer:
-    """A server that answers every request in one way, and keeps what it was sent."""
+    """Server that returns queued raw responses and records the requests it receives."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -89,7 +89,7 @@ async def impostor() -> AsyncIterator[FakeGraphServer]:
         yield impostor
 
 
-async def test_a_message_is_sent(graph: GraphClient, provider: Provider) -> None:
+async def test_message_is_sent(graph: GraphClient, provider: Provider) -> None:
     message_id = await graph.send(HELLO_PAYLOADS)
     (sent,) = provider.list_sent_to(PHONE)
     assert (sent.id, sent.message) == (message_id, HELLO_PAYLOADS)
@@ -99,7 +99,7 @@ RETRYABLE_CODES = [130429, 131056, 131000, 131016, 1, 2, 4, 80007, 190, 10, 200]
 PERMANENT_CODES = [131047, 131026, 131009, 131008, 100, 132001, 131051, 368]
 
 
-async def test_what_may_pass_is_tried_again_and_nothing_else(
+async def test_only_transient_error_codes_are_retryable(
     graph: GraphClient, provider: Provider
 ) -> None:
     provider.failures += [PlannedFailure(code=code) for code in RETRYABLE_CODES + PERMANENT_CODES]
@@ -113,7 +113,7 @@ async def test_what_may_pass_is_tried_again_and_nothing_else(
     ]
 
 
-async def test_the_operator_is_told_once_of_a_wrong_token(url: str, provider: Provider) -> None:
+async def test_wrong_access_token_is_logged_once(url: str, provider: Provider) -> None:
     async with GraphClient(url, "another token", PHONE_NUMBER_ID) as graph:
         with capture_logs() as logs:
             for _ in range(2):
@@ -123,7 +123,7 @@ async def test_the_operator_is_told_once_of_a_wrong_token(url: str, provider: Pr
     assert logs == [{"event": "graph.misconfigured", "log_level": "error", "problem": "190"}]
 
 
-async def test_a_wrong_number_is_the_operators_too(url: str) -> None:
+async def test_wrong_phone_number_id_is_reported_as_misconfiguration(url: str) -> None:
     async with GraphClient(url, ACCESS_TOKEN, "1") as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
@@ -144,7 +144,7 @@ async def test_a_wrong_number_is_the_operators_too(url: str) -> None:
         (413, b"[" * 5000, False),
     ],
 )
-async def test_answers_that_are_not_the_providers(
+async def test_unexpected_response_is_retryable_depending_on_its_status(
     impostor: FakeGraphServer, status: int, body: bytes, retry: bool
 ) -> None:
     impostor.enqueue_response(status, body, f"Location: {impostor.url}/elsewhere")
@@ -156,15 +156,18 @@ async def test_answers_that_are_not_the_providers(
 
 
 @pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"messages": [{}]}', b'{"messages": 1}'])
-async def test_taken_without_an_id_is_taken(impostor: FakeGraphServer, body: bytes) -> None:
+async def test_success_response_without_a_message_id_counts_as_sent(
+    impostor: FakeGraphServer, body: bytes
+) -> None:
     impostor.enqueue_response(200, body)
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         assert await graph.send(HELLO_PAYLOADS) == ""
 
 
-async def test_nobody_there(impostor: FakeGraphServer) -> None:
+async def test_connection_failure_is_retryable(impostor: FakeGraphServer) -> None:
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
-        with pytest.raises(GraphError) as raised:  # hangs up without an answer
+        # The server closes the connection without a response.
+        with pytest.raises(GraphError) as raised:
             await graph.send(HELLO_PAYLOADS)
         assert raised.value.is_retryable
     async with GraphClient("http://127.0.0.1:1", ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
@@ -176,7 +179,7 @@ async def test_nobody_there(impostor: FakeGraphServer) -> None:
         assert media.value.is_retryable
 
 
-async def test_no_error_holds_the_message_or_the_token(impostor: FakeGraphServer) -> None:
+async def test_errors_contain_neither_the_message_nor_the_token(impostor: FakeGraphServer) -> None:
     impostor.enqueue_response(400, b'{"error": {"code": 131009, "message": "Hello"}}')
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(GraphError) as raised:
@@ -186,7 +189,7 @@ async def test_no_error_holds_the_message_or_the_token(impostor: FakeGraphServer
     assert ACCESS_TOKEN not in repr(vars(raised.value))
 
 
-async def test_a_picture_is_fetched(graph: GraphClient, provider: Provider) -> None:
+async def test_media_is_fetched(graph: GraphClient, provider: Provider) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     digest = hashlib.sha256(IMAGE_BYTES).digest()
     for told in (None, digest.hex(), base64.b64encode(digest).decode()):
@@ -194,7 +197,7 @@ async def test_a_picture_is_fetched(graph: GraphClient, provider: Provider) -> N
 
 
 @pytest.mark.parametrize("told", [hashlib.sha256(b"").hexdigest(), "nonsense", "AAAA"])
-async def test_another_picture_is_refused(
+async def test_media_with_a_different_hash_is_rejected(
     graph: GraphClient, provider: Provider, told: str
 ) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
@@ -202,7 +205,9 @@ async def test_another_picture_is_refused(
         await graph.fetch_media(media_id, sha256=told)
 
 
-async def test_a_large_picture_is_refused(graph: GraphClient, provider: Provider) -> None:
+async def test_media_over_the_size_limit_is_rejected(
+    graph: GraphClient, provider: Provider
+) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")
     assert await graph.fetch_media(media_id, limit=len(IMAGE_BYTES)) == IMAGE_BYTES
     with pytest.raises(MediaError, match="is too large"):
@@ -210,7 +215,7 @@ async def test_a_large_picture_is_refused(graph: GraphClient, provider: Provider
 
 
 @pytest.mark.parametrize("media_id", ["123", "../secrets", "a/b", "", "1?x=1", "é"])
-async def test_a_picture_that_is_not_there(graph: GraphClient, media_id: str) -> None:
+async def test_unknown_media_id_is_reported_as_missing(graph: GraphClient, media_id: str) -> None:
     with pytest.raises(MediaError, match="is not there"):
         await graph.fetch_media(media_id)
 
@@ -219,11 +224,11 @@ def _fetch_media(url: str, **others: Any) -> bytes:
     return httpx2.Request("POST", "http://x", json={"url": url} | others).content
 
 
-async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(
+async def test_media_larger_than_its_stated_size_is_aborted_during_the_download(
     impostor: FakeGraphServer,
 ) -> None:
     impostor.enqueue_response(200, _fetch_media(impostor.url + "/file", file_size=10))
-    # Announces far more than it ever sends: whoever waits for the end of it waits for ever.
+    # Announces more than it sends: a client that reads to the end would block forever.
     impostor.responses.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
@@ -245,9 +250,7 @@ async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(
         "",
     ],
 )
-async def test_the_token_is_not_shown_to_anybody_else(
-    impostor: FakeGraphServer, elsewhere: str
-) -> None:
+async def test_token_is_not_sent_to_another_host(impostor: FakeGraphServer, elsewhere: str) -> None:
     impostor.enqueue_response(200, _fetch_media(elsewhere))
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
@@ -255,7 +258,7 @@ async def test_the_token_is_not_shown_to_anybody_else(
     assert len(impostor.requests) == 1
 
 
-async def test_a_redirect_is_not_followed(impostor: FakeGraphServer) -> None:
+async def test_redirect_is_not_followed(impostor: FakeGraphServer) -> None:
     impostor.enqueue_response(200, _fetch_media(impostor.url + "/file"))
     impostor.enqueue_response(302, b"", f"Location: {impostor.url}/elsewhere")
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
@@ -264,7 +267,7 @@ async def test_a_redirect_is_not_followed(impostor: FakeGraphServer) -> None:
     assert len(impostor.requests) == 2
 
 
-async def test_an_address_that_has_died(
+async def test_expired_media_url_is_reported_as_missing(
     graph: GraphClient, provider: Provider, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     media_id = provider.media.add(IMAGE_BYTES, "image/jpeg")

@@ -10,7 +10,7 @@ from tapgate.messenger.model.replies import (
 )
 
 
-def test_replies_as_one_text() -> None:
+def test_replies_are_joined_into_one_text() -> None:
     options = (Option(id="a", title="Balance"), Option(id="b", title="Send", description="money"))
     more = Option(id="m", title="More")
     replies = (
@@ -29,7 +29,7 @@ def test_replies_as_one_text() -> None:
     )
 
 
-def test_all_options_are_numbered_whatever_page_a_list_would_show() -> None:
+def test_all_options_are_numbered_regardless_of_the_list_page() -> None:
     options = tuple(Option(id=str(one), title=f"Card {one}") for one in range(1, 31))
     more = Option(id="m", title="More")
     text = render_plain_text(
@@ -38,7 +38,7 @@ def test_all_options_are_numbered_whatever_page_a_list_would_show() -> None:
     assert text.split("\n") == [f"{one}. Card {one}" for one in range(1, 31)]
 
 
-def test_a_form_is_its_text_and_never_its_token() -> None:
+def test_form_renders_as_its_text_without_the_token() -> None:
     form = PinForm(text="Your PIN, please.", button="PIN", form="pin", token="t0ken")
     assert render_plain_text([form]) == "Your PIN, please."
     assert render_plain_text([Template(name="t", language="en", parameters=("1",))]) == ""

@@ -1,4 +1,4 @@
-"""Whatever is said fits the provider's limits, and whatever is offered can be reached."""
+"""Rendered messages fit the provider's limits, and every option can be reached."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,6 @@ from tapgate.messenger.model.replies import (
 )
 
 PHONE = "+23276123456"
-#: A busy machine makes neither an example nor its making wrong.
 MORE_OPTION = Option(id="more:1", title="More")
 
 
@@ -43,7 +42,7 @@ def _build_offer(options: int, start: int = 0) -> OptionList:
     )
 
 
-def test_text() -> None:
+def test_text_renders_as_a_text_payload() -> None:
     assert _render_single(TextReply(text="Hello")) == {
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
@@ -53,21 +52,21 @@ def test_text() -> None:
     }
 
 
-def test_a_person_without_a_number_is_written_to_by_their_id() -> None:
+def test_recipient_without_a_phone_number_is_addressed_by_user_id() -> None:
     (payload,) = render_payloads(TextReply(text="Hello"), "user:SL.123")
     assert payload["recipient"] == "SL.123"
     assert "to" not in payload
     assert message_validation.validate_message(payload) == "SL.123"
 
 
-def test_a_long_text_is_taken_apart_between_words_and_nothing_is_lost() -> None:
+def test_long_text_is_split_between_words_without_loss() -> None:
     text = " ".join(f"word{number}" for number in range(2000))
     parts = [payload["text"]["body"] for payload in render_payloads(TextReply(text=text), PHONE)]
     assert len(parts) > 1
     assert " ".join(parts) == text
 
 
-def test_up_to_three_options_are_buttons() -> None:
+def test_up_to_three_options_render_as_buttons() -> None:
     interactive = _render_single(_build_offer(3))["interactive"]
     assert interactive == {
         "type": "button",
@@ -81,7 +80,7 @@ def test_up_to_three_options_are_buttons() -> None:
     }
 
 
-def test_more_options_are_a_list() -> None:
+def test_more_than_three_options_render_as_a_list() -> None:
     interactive = _render_single(_build_offer(4))["interactive"]
     assert interactive["type"] == "list"
     assert interactive["action"] == {
@@ -98,12 +97,12 @@ def test_more_options_are_a_list() -> None:
         (Option(id="a", title="Same"), Option(id="b", title="Same ")),
     ],
 )
-def test_what_buttons_cannot_show_is_a_list(options: tuple[Option, ...]) -> None:
+def test_options_that_do_not_fit_buttons_render_as_a_list(options: tuple[Option, ...]) -> None:
     offer = OptionList(text="?", options=options, button="Choose", more=MORE_OPTION)
     assert _render_single(offer)["interactive"]["type"] == "list"
 
 
-def test_titles_are_cut_and_a_cut_title_is_described_whole() -> None:
+def test_truncated_title_is_repeated_in_full_in_the_description() -> None:
     title = "Aminata Kamara-Williams of Freetown"
     options = (
         Option(id="a", title=title),
@@ -122,7 +121,7 @@ def test_titles_are_cut_and_a_cut_title_is_described_whole() -> None:
     ]
 
 
-def test_ten_options_fit_and_the_eleventh_brings_more() -> None:
+def test_eleven_options_are_paginated_with_a_more_option() -> None:
     assert [one.id for one in select_visible_options(_build_offer(10))] == [
         f"o{one}" for one in range(10)
     ]
@@ -134,31 +133,31 @@ def test_ten_options_fit_and_the_eleventh_brings_more() -> None:
 
 
 @pytest.mark.parametrize("start", [-1, 11, 10**9])
-def test_a_start_out_of_range_is_the_beginning(start: int) -> None:
+def test_start_out_of_range_shows_the_first_page(start: int) -> None:
     assert select_visible_options(_build_offer(11, start=start)) == select_visible_options(
         _build_offer(11)
     )
 
 
-def test_without_options_it_is_only_said() -> None:
+def test_offer_without_options_renders_as_text() -> None:
     assert _render_single(_build_offer(0))["text"]["body"] == "What next?"
 
 
 @pytest.mark.parametrize("option", [Option(id="", title="A"), Option(id="x" * 257, title="A")])
-def test_an_id_is_never_changed(option: Option) -> None:
+def test_option_with_an_invalid_id_is_rejected(option: Option) -> None:
     with pytest.raises(RenderError):
         render_payloads(
             OptionList(text="?", options=(option,), button="b", more=MORE_OPTION), PHONE
         )
 
 
-def test_two_options_with_one_id_are_refused() -> None:
+def test_options_with_duplicate_ids_are_rejected() -> None:
     twins = (Option(id="a", title="A"), Option(id="a", title="B"))
     with pytest.raises(RenderError):
         render_payloads(OptionList(text="?", options=twins, button="b", more=MORE_OPTION), PHONE)
 
 
-def test_a_form() -> None:
+def test_pin_form_renders_as_a_flow_payload() -> None:
     form = PinForm(text="Send 5.00 SLE?", button="Enter your PIN", form="pin", token="t0ken")
     payload = _render_single(form)
     assert payload["interactive"] == {
@@ -179,7 +178,7 @@ def test_a_form() -> None:
     assert message_validation.validate_message(payload) == "23276123456"
 
 
-def test_a_document() -> None:
+def test_document_renders_as_a_document_payload() -> None:
     file = DocumentReply(link="https://example.com/s.pdf", filename="statement.pdf", caption="May")
     payload = _render_single(file)
     assert payload["document"] == {
@@ -190,7 +189,7 @@ def test_a_document() -> None:
     assert message_validation.validate_message(payload) == "23276123456"
 
 
-def test_a_template() -> None:
+def test_template_renders_as_a_template_payload() -> None:
     payload = _render_single(
         Template(name="receipt", language="fr", parameters=("5,00 SLE", "a\nb", ""))
     )
@@ -245,7 +244,7 @@ TEMPLATES = st.builds(
 
 
 @given(st.builds(TextReply, text=TEXT) | OFFERS | FORMS | FILES | TEMPLATES)
-def test_whatever_it_is_the_provider_takes_it(message: OutgoingMessage) -> None:
+def test_any_rendered_message_passes_provider_validation(message: OutgoingMessage) -> None:
     rendered = render_payloads(message, PHONE)
     assert rendered
     for payload in rendered:
@@ -253,7 +252,7 @@ def test_whatever_it_is_the_provider_takes_it(message: OutgoingMessage) -> None:
 
 
 @given(OFFERS)
-def test_every_option_is_reached_by_asking_for_more(offer: OptionList) -> None:
+def test_every_option_is_reachable_through_the_more_option(offer: OptionList) -> None:
     seen: list[Option] = []
     start = 0
     while True:
@@ -267,6 +266,6 @@ def test_every_option_is_reached_by_asking_for_more(offer: OptionList) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=9000))
-def test_not_a_letter_of_a_text_is_lost(text: str) -> None:
+def test_splitting_a_text_loses_no_characters(text: str) -> None:
     parts = render_payloads(TextReply(text=text), PHONE)
     assert "".join(part["text"]["body"] for part in parts) == text

@@ -1,4 +1,4 @@
-"""A person, a conversation and a model of the gateway, to play stories with."""
+"""Conversation driver and in-memory gateway for conversation tests."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -53,7 +53,7 @@ class PaymentRecord(msgspec.Struct, frozen=True):
 
 
 class FakeGateway:
-    """Does what the gateway does, in memory: payments once per request id, PINs with a lock."""
+    """In-memory gateway: one payment per request id, PIN checks with a lockout."""
 
     def __init__(self) -> None:
         self.subscriber: gateway_requests.Subscriber | None = gateway_requests.Subscriber(
@@ -74,9 +74,9 @@ class FakeGateway:
             str, tuple[gateway_requests.SendMoney, GatewayOutcome]
         ] = {}
         self.calls: list[gateway_requests.GatewayRequest] = []
-        #: What is answered instead, once, to a kind of call.
+        #: Outcomes to return instead, one per request of the given type.
         self.overrides: dict[type, list[GatewayOutcome]] = {}
-        #: The next calls of a kind are carried out but not answered.
+        #: Request types whose next request is executed, but whose response is lost.
         self.lost_responses: list[type] = []
 
     @property
@@ -262,7 +262,7 @@ class FakeGateway:
 
 
 class ConversationDriver:
-    """Plays events as the service does: calls are answered at once, then all is kept."""
+    """Processes events as the service does, answering gateway requests synchronously."""
 
     def __init__(self, language: Language | None = "en", **setting: Any) -> None:
         self.gateway = FakeGateway()
@@ -275,7 +275,7 @@ class ConversationDriver:
         self.steps: list[EngineOutput] = []
 
     def __call__(self, event: Event | str) -> str:
-        """What is answered, as text."""
+        """Process an event and return the replies as text."""
         if isinstance(event, str):
             event = build_text_message(event)
         self.replies, self.effects, self.steps = [], [], []
@@ -308,7 +308,7 @@ class ConversationDriver:
         return TurnContext(**setting)
 
     def choose_option(self, value: str, *, late: bool = False) -> str:
-        """The option of the last offer whose id begins so."""
+        """Choose the option of the last offer with the given value."""
         return self(OptionChosen(id=self.get_option_id(value), is_late=late))
 
     def get_option_id(self, value: str) -> str:
@@ -338,14 +338,14 @@ class ConversationDriver:
 def build_text_message(
     text: str | None, command: Command | None = None, **more: Any
 ) -> TextMessage:
-    """With the meaning that an exact word has, unless another is given."""
+    """Build a text message; without `command`, the intent is the exact keyword match."""
     if command is None and text is not None:
         command = keywords.match_command(text)
     return TextMessage(text=text, intent=Intent(command=command), **more)
 
 
 def resolve_text_message(text: str) -> TextMessage:
-    """With the meaning that the words have for the resolver."""
+    """Build a text message with the intent that the resolver finds."""
     return TextMessage(text=text, intent=resolver.resolve(text, None))
 
 

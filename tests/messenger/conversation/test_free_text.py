@@ -1,4 +1,4 @@
-"""What people really write: labels, numbers, thanks, greetings, half orders, changes of mind."""
+"""Free-form input: labels, numbers, thanks, greetings, partial commands, changes of mind."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ def build_driver(*texts: str, language: str = "en", **setting: object) -> Conver
     return story
 
 
-# An option in words
+# Options in words
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def build_driver(*texts: str, language: str = "en", **setting: object) -> Conver
         ("fr", "justificatif de domicile", "proof_of_address"),
     ],
 )
-def test_a_document_in_words(language, text, document):
+def test_document_type_can_be_given_in_words(language, text, document):
     story = build_driver("kyc", text, language=language)
     assert story.conversation.facts["type"] == document
     assert story.conversation.piece == "picture"
 
 
-def test_the_next_document_in_words():
+def test_next_document_type_can_be_given_in_words():
     story = build_driver("kyc", "passport")
     story.send_image()
     story(resolve_text_message("selfie"))
@@ -71,28 +71,28 @@ def test_the_next_document_in_words():
         ("fr", "elle a été volée", "stolen"),
     ],
 )
-def test_a_reason_in_words(language, text, reason):
+def test_block_reason_can_be_given_in_words(language, text, reason):
     story = build_driver("block", "TG-0001", text, language=language)
     assert story.conversation.facts["reason"] == reason
     assert story.conversation.stage == "confirm"
 
 
-def test_what_is_like_the_command_at_work_does_not_begin_it_again():
+def test_text_resembling_the_current_command_does_not_restart_it():
     story = build_driver("kyc", "i want to verify my identity")
     assert "cancelled" not in story.reply_text
     assert story.conversation.piece == "type"
 
 
-def test_the_words_that_always_work_win_over_options():
+def test_global_keywords_take_precedence_over_options():
     assert build_driver("kyc", "cancel").conversation.stage == "idle"
     assert "What would you like" in build_driver("kyc", "menu").reply_text
 
 
-# Yes to what the messenger asked
+# Yes to a question from the messenger
 
 
 @pytest.mark.parametrize(("language", "yes"), [("en", "yes"), ("en", "ok"), ("fr", "oui")])
-def test_yes_to_opening_a_wallet(language, yes):
+def test_yes_accepts_the_offer_to_register(language, yes):
     story = ConversationDriver(language)
     story.gateway.subscriber = None
     story("balance")
@@ -101,20 +101,20 @@ def test_yes_to_opening_a_wallet(language, yes):
     assert story.conversation.piece == "names"
 
 
-def test_yes_to_the_only_thing_that_may_be_meant():
+def test_yes_accepts_the_only_suggested_command():
     story = ConversationDriver()
     story(TextMessage(text="the plastic", intent=Intent(candidates=("cards",))))
     assert "TG-0001" in story("yes")
 
 
-def test_yes_never_begins_a_payment():
+def test_yes_never_starts_a_payment():
     story = ConversationDriver()
     story(TextMessage(text="the thing", intent=Intent(candidates=("send",))))
     assert "Nothing is waiting" in story("yes")
     assert story.conversation.stage == "idle"
 
 
-def test_yes_holds_for_the_last_question_only():
+def test_yes_applies_only_to_the_last_question():
     story = ConversationDriver()
     story.gateway.subscriber = None
     story("balance")
@@ -122,7 +122,7 @@ def test_yes_holds_for_the_last_question_only():
     assert "Nothing is waiting" in story("yes")
 
 
-# Orders
+# Payment commands
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,14 @@ def test_yes_holds_for_the_last_question_only():
         ("+23276222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
     ],
 )
-def test_a_recipient_out_of_the_blue(text, call):
+def test_recipient_without_a_command_starts_a_payment(text, call):
     story = build_driver(text)
     assert call in story.gateway.calls
     assert story.conversation.piece == "amount"
 
 
 @pytest.mark.parametrize("text", ["covid-19", "5k", "12345678", "wi-fi"])
-def test_what_is_no_recipient_begins_nothing(text):
+def test_text_that_is_not_a_recipient_starts_nothing(text):
     assert build_driver(text).conversation.stage == "idle"
 
 
@@ -156,14 +156,14 @@ def test_what_is_no_recipient_begins_nothing(text):
         "envoyer 10 à am-1001",
     ],
 )
-def test_a_whole_order(text):
+def test_complete_send_command_goes_straight_to_confirmation(text):
     story = build_driver(text)
     assert story.conversation.stage == "confirm"
     assert story.conversation.facts["amount"] == "10.00"
     assert story.conversation.facts["payee_card"] == "AM-1001"
 
 
-def test_a_serial_in_small_letters_that_nobody_has():
+def test_unknown_lowercase_serial_is_also_looked_up_in_uppercase():
     story = build_driver("send money", "xx-9999")
     assert [call.card_serial for call in story.list_calls(gateway_requests.FindPayeeByCard)] == [
         "xx-9999",
@@ -172,7 +172,7 @@ def test_a_serial_in_small_letters_that_nobody_has():
     assert "do not know a card" in story.reply_text
 
 
-def test_another_order_instead_of_another_amount():
+def test_new_send_command_replaces_the_one_awaiting_an_amount():
     story = build_driver("send money", "AM-1001", "50000")
     assert "50,750.00 SLE" in story.reply_text
     assert "750.00 SLE" in story.reply_text
@@ -182,7 +182,7 @@ def test_another_order_instead_of_another_amount():
     assert "5.00 SLE" in story.reply_text
 
 
-def test_another_order_by_name_instead_of_another_amount():
+def test_new_send_command_by_name_replaces_the_one_awaiting_an_amount():
     story = ConversationDriver()
     kept = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
     story.person = msgspec.structs.replace(story.person, recipients=kept)
@@ -192,33 +192,33 @@ def test_another_order_by_name_instead_of_another_amount():
     assert story.conversation.stage == "confirm"
 
 
-def test_a_title_of_a_command_with_other_words_is_not_tapped():
+def test_option_title_within_a_longer_sentence_is_not_chosen():
     story = build_driver("menu")
     story(TextMessage(text="has my money been send"))
     assert story.conversation.stage == "idle"
 
 
-def test_a_whole_new_order_at_the_confirmation():
+def test_new_send_command_replaces_the_one_awaiting_confirmation():
     story = build_driver("send 5 to AM-1001", "send 7 to AM-2002")
     assert story.conversation.stage == "confirm"
     assert story.conversation.facts["payee_card"] == "AM-2002"
 
 
 @pytest.mark.parametrize("text", ["16", "99", "12345"])
-def test_a_number_that_is_not_on_the_list(text):
+def test_number_outside_the_list_is_rejected(text):
     story = build_driver("menu", text)
     assert "not on the list" in story.reply_text
     assert story.conversation.stage == "idle"
     assert story.last_offer is not None
 
 
-def test_a_number_out_of_the_blue():
+def test_number_without_a_question_starts_nothing():
     for text in ("99", "12345", "10"):
         assert build_driver(text).conversation.stage == "idle"
 
 
 @pytest.mark.parametrize("so_far", [[], ["menu"], ["send 5 to AM-1001"]])
-def test_a_number_is_not_guessed_at(so_far):
+def test_number_is_never_matched_to_a_guessed_command(so_far):
     story = build_driver(*so_far)
     before = story.conversation
     for command in ("send", "balance", "cancel"):
@@ -227,12 +227,12 @@ def test_a_number_is_not_guessed_at(so_far):
 
 
 @pytest.mark.parametrize("text", ["it was not stolen", "i do not know"])
-def test_what_names_no_option_asks_again(text):
+def test_text_that_names_no_option_repeats_the_question(text):
     story = build_driver("block", "TG-0001", text)
     assert story.conversation.piece == "reason"
 
 
-def test_a_number_at_the_confirmation_is_no_new_order():
+def test_number_at_the_confirmation_does_not_change_the_payment():
     story = build_driver("send 5 to AM-1001", "10")
     assert story.conversation.stage == "confirm"
     assert story.conversation.facts["amount"] == "5.00"
@@ -242,7 +242,7 @@ def test_a_number_at_the_confirmation_is_no_new_order():
 @pytest.mark.parametrize(
     "text", ["send 5 to AM-1001 3434", "send 5 to 076222222 3434", "pay 5 to am-1001, 3434"]
 )
-def test_an_order_with_a_pin_behind_it(text):
+def test_send_command_followed_by_a_pin_is_rejected(text):
     story = build_driver(text)
     assert "looks like a PIN" in story.reply_text
     assert story.conversation.stage == "idle"
@@ -252,7 +252,7 @@ def test_an_order_with_a_pin_behind_it(text):
 
 
 @pytest.mark.parametrize(("language", "text"), [("en", "send 8 to mum"), ("fr", "envoie 8 à mum")])
-def test_somebody_who_is_not_known_by_name(language, text):
+def test_unknown_recipient_name_asks_for_the_recipient_and_keeps_the_amount(language, text):
     story = build_driver(text, language=language)
     assert "mum" in story.reply_text
     assert story.conversation.piece == "to"
@@ -260,7 +260,7 @@ def test_somebody_who_is_not_known_by_name(language, text):
     assert story.conversation.facts["amount"] == "8.00"
 
 
-def test_a_kept_recipient_by_name_in_an_order():
+def test_saved_recipient_is_found_by_name_in_a_send_command():
     story = ConversationDriver()
     kept = (
         Recipient(name="Mohamed K.", card_serial="AM-7007"),
@@ -272,7 +272,7 @@ def test_a_kept_recipient_by_name_in_an_order():
     assert story.conversation.facts["payee_card"] == "AM-7007"
 
 
-def test_two_of_the_same_name_are_asked_for():
+def test_ambiguous_recipient_name_asks_for_the_recipient():
     story = ConversationDriver()
     kept = tuple(Recipient(name="Mohamed K.", card_serial=f"AM-{n}") for n in range(2))
     story.person = msgspec.structs.replace(story.person, recipients=kept)
@@ -281,11 +281,11 @@ def test_two_of_the_same_name_are_asked_for():
 
 
 @pytest.mark.parametrize("text", ["send 1k to AM-1001", "send $5", "send 5 USD to AM-1001"])
-def test_an_amount_that_is_not_taken(text):
+def test_send_command_with_an_unsupported_amount_format_is_rejected(text):
     assert "in figures, in SLE" in build_driver(text).reply_text
 
 
-def test_an_amount_that_is_no_figure():
+def test_abbreviated_amount_is_rejected():
     assert "in figures, in SLE" in build_driver("send money", "AM-1001", "1k").reply_text
 
 
@@ -300,19 +300,19 @@ def test_an_amount_that_is_no_figure():
         ("can i talk to someone", "person"),
     ],
 )
-def test_something_else_than_a_pin(text, command):
+def test_clear_command_at_the_pin_question_cancels_the_payment(text, command):
     story = build_driver("send 5 to AM-1001", "yes", text)
     assert "cancelled: *Send money*" in story.reply_text
     assert story.conversation.command == command
 
 
 @pytest.mark.parametrize("text", ["send money to my brother", "zzz", "hmm"])
-def test_a_pin_question_stays(text):
+def test_unclear_text_at_the_pin_question_keeps_it_open(text):
     story = build_driver("send 5 to AM-1001", "yes", text)
     assert story.conversation.is_awaiting_pin
 
 
-def test_only_the_old_pin():
+def test_pin_change_with_only_the_old_pin_asks_for_both():
     story = build_driver("change pin", PIN)
     assert "both" in story.reply_text
     assert "exactly" not in story.reply_text
@@ -331,7 +331,7 @@ def test_only_the_old_pin():
         ("fr", "réinitialiser mon code pin"),
     ],
 )
-def test_a_forgotten_pin(language, text):
+def test_forgotten_pin_offers_support(language, text):
     story = build_driver(text, language=language)
     assert story.conversation.stage == "idle"
     assert story.last_offer.options[0].id == "cmd:person"
@@ -340,19 +340,19 @@ def test_a_forgotten_pin(language, text):
     assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
 
 
-def test_a_pin_is_forgotten_when_it_is_asked_for():
+def test_forgotten_pin_at_the_pin_question_cancels_and_offers_support():
     story = build_driver("send 5 to AM-1001", "yes", "i forgot my pin")
     assert "cancelled" in story.reply_text
     assert story.last_offer.options[0].id == "cmd:person"
 
 
-def test_changing_a_pin_is_not_forgetting_it():
+def test_pin_change_request_is_not_treated_as_a_forgotten_pin():
     for text in ("change my pin", "change pin", "i want a new pin"):
         assert build_driver(text).conversation.command == "change_pin"
 
 
 @pytest.mark.parametrize("event", [TextMessage(text=PIN), TextMessage(text=None)])
-def test_a_pin_that_comes_too_late(event):
+def test_pin_after_expiry_is_answered_with_the_expiry_notice_only(event):
     story = ConversationDriver()
     story.conversation = Conversation(lapsed=True)
     answer = story(event)
@@ -363,14 +363,14 @@ def test_a_pin_that_comes_too_late(event):
 
 
 @pytest.mark.parametrize(("language", "long"), [("en", "30 minutes"), ("fr", "30 minutes")])
-def test_how_long_a_pin_is_locked(language, long):
+def test_pin_lockout_message_states_its_duration(language, long):
     story = build_driver("send 5 to AM-1001", "yes", language=language)
     for _ in range(3):
         story(WRONG_PIN)
     assert long in story.reply_text
 
 
-# Courtesies
+# Small talk
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_how_long_a_pin_is_locked(language, long):
         ("fr", "non merci", "là"),
     ],
 )
-def test_courtesies(language, text, friendly):
+def test_small_talk_gets_a_single_friendly_reply(language, text, friendly):
     story = build_driver(text, language=language)
     assert friendly in story.reply_text
     assert len(story.replies) == 1
@@ -395,14 +395,14 @@ def test_courtesies(language, text, friendly):
     assert story.gateway.calls == []
 
 
-def test_thanks_do_not_end_anything():
+def test_thanks_do_not_end_a_payment():
     story = build_driver("send 5 to AM-1001", "thank you")
     assert story.conversation.stage == "confirm"
 
 
 @pytest.mark.parametrize(("language", "hello"), [("en", "hello"), ("en", "hi"), ("fr", "bonjour")])
 @pytest.mark.parametrize("so_far", [["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"], ["kyc"]])
-def test_a_greeting_in_the_middle(language, hello, so_far):
+def test_greeting_does_not_interrupt_a_command(language, hello, so_far):
     story = build_driver(*so_far, language=language)
     before = story.conversation
     story(resolve_text_message(hello))
@@ -410,18 +410,18 @@ def test_a_greeting_in_the_middle(language, hello, so_far):
     assert "cancelled" not in story.reply_text
 
 
-def test_the_menu_still_cancels():
+def test_menu_cancels_the_command_in_progress():
     assert "cancelled" in build_driver("send 5 to AM-1001", "menu").reply_text
 
 
 @pytest.mark.parametrize("text", ["I do not want to send money", "i don't want to send money"])
-def test_not_wanting_to_send(text):
+def test_negated_send_request_does_not_start_or_continue_a_payment(text):
     assert build_driver("send 5 to AM-1001", text).conversation.stage == "idle"
     assert "Send money" not in build_driver(text).reply_text
 
 
 @pytest.mark.parametrize("kind", ["reaction", "sticker"])
-def test_a_sticker_gets_one_answer(kind):
+def test_sticker_gets_a_single_reply_and_keeps_the_stage(kind):
     for so_far in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
         story = build_driver(*so_far)
         stage = story.conversation.stage
@@ -430,7 +430,7 @@ def test_a_sticker_gets_one_answer(kind):
         assert story.conversation.stage == stage
 
 
-# A person
+# Support requests
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_a_sticker_gets_one_answer(kind):
         "mon téléphone a été volé",
     ],
 )
-def test_a_person_by_guess_is_asked_first(text):
+def test_guessed_support_request_requires_confirmation(text):
     story = build_driver(text)
     assert story.list_calls(gateway_requests.RequestSupport) == []
     assert story.conversation.stage == "confirm"
@@ -450,7 +450,7 @@ def test_a_person_by_guess_is_asked_first(text):
     assert len(story.list_calls(gateway_requests.RequestSupport)) == 1
 
 
-def test_a_person_in_so_many_words():
+def test_explicit_support_request_is_sent_without_confirmation():
     assert len(build_driver("talk to a person").list_calls(gateway_requests.RequestSupport)) == 1
     story = build_driver("menu")
     story.choose_option("cmd:person")
@@ -465,7 +465,7 @@ def test_a_person_in_so_many_words():
         ("fr", "annuler mon dernier paiement"),
     ],
 )
-def test_a_payment_is_not_taken_back(language, text):
+def test_request_to_reverse_a_payment_offers_support(language, text):
     story = build_driver(text, language=language)
     assert story.last_offer.options[0].id == "cmd:person"
     assert story.list_calls(gateway_requests.RequestSupport) == []
@@ -483,7 +483,7 @@ def test_a_payment_is_not_taken_back(language, text):
         ("on a volé ma carte", "stolen"),
     ],
 )
-def test_what_happened_to_a_card_is_not_asked_again(text, reason):
+def test_block_reason_in_the_first_message_is_not_asked_for_again(text, reason):
     story = ConversationDriver()
     story.gateway.cards = story.gateway.cards[:1]
     story(resolve_text_message(text))
@@ -492,10 +492,10 @@ def test_what_happened_to_a_card_is_not_asked_again(text, reason):
     assert story.gateway.cards[0].status == "ACTIVE"
 
 
-# The rest
+# Other
 
 
-def test_an_extra_picture():
+def test_extra_image_is_not_accepted_as_a_document():
     story = build_driver("kyc", "selfie")
     story.send_image()
     answer = story.send_image()
@@ -504,7 +504,7 @@ def test_an_extra_picture():
     assert "id_front" in {option.id.partition("#")[0] for option in story.last_offer.options}
 
 
-def test_either_copy_of_the_same_question_works():
+def test_repeated_question_keeps_its_option_ids():
     story = build_driver("send 5 to AM-1001")
     first = story.get_option_id("yes")
     story("hm?")
@@ -513,7 +513,7 @@ def test_either_copy_of_the_same_question_works():
     assert story.conversation.is_awaiting_pin
 
 
-def test_the_same_order_again_is_another_question():
+def test_repeated_send_command_gets_new_option_ids():
     story = build_driver("send 5 to AM-1001")
     first = story.get_option_id("yes")
     story("cancel")
@@ -530,7 +530,7 @@ def test_the_same_order_again_is_another_question():
         ("fr", "quels sont les frais"),
     ],
 )
-def test_fees(language, text):
+def test_fee_question_offers_send_and_keeps_the_pin_question_open(language, text):
     story = build_driver(text, language=language)
     assert story.last_offer.options[0].id == "cmd:send"
     story = build_driver("send 5 to AM-1001", "yes", text, language=language)

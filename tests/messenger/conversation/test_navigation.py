@@ -1,4 +1,4 @@
-"""Menu, help, language, words in any state, and whatever else may come in."""
+"""Menu, help, language, global keywords, and unexpected events in any state."""
 
 import msgspec
 import pytest
@@ -31,7 +31,7 @@ from tapgate.messenger.model.replies import OptionList, PinRequest
 @pytest.mark.parametrize(
     ("language", "hello"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
 )
-def test_the_menu_offers_everything(language, hello):
+def test_menu_offers_every_command(language, hello):
     story = ConversationDriver(language)
     assert hello in story("menu")
     offered = {option.id for option in story.last_offer.options}
@@ -40,7 +40,7 @@ def test_the_menu_offers_everything(language, hello):
     assert story.last_offer.options[0].id == "cmd:balance"
 
 
-def test_the_menu_greets_by_name_once_it_is_known():
+def test_menu_greets_by_name_once_the_subscriber_is_known():
     story = ConversationDriver()
     assert "Mariama" not in story("menu")
     story("balance")
@@ -48,7 +48,7 @@ def test_the_menu_greets_by_name_once_it_is_known():
     assert "cmd:register" not in {option.id for option in story.last_offer.options}
 
 
-def test_more_shows_the_next_page_and_then_the_first():
+def test_more_shows_the_next_page_and_wraps_to_the_first():
     story = ConversationDriver()
     story("menu")
     first = story.last_offer
@@ -59,14 +59,14 @@ def test_more_shows_the_next_page_and_then_the_first():
     assert story.replies[-1].start == 0
 
 
-def test_by_number_over_all_pages():
+def test_option_numbers_continue_across_pages():
     story = ConversationDriver()
     story("menu")
     number = [option.id for option in story.last_offer.options].index("cmd:limits") + 1
     assert "Your limits" in story(str(number))
 
 
-def test_a_menu_row_never_expires():
+def test_menu_option_never_expires():
     story = ConversationDriver()
     story("menu")
     story("balance")
@@ -75,7 +75,7 @@ def test_a_menu_row_never_expires():
 
 
 @pytest.mark.parametrize("command", ["yes", "no", "cancel", "nonsense", ""])
-def test_a_made_up_row_does_nothing(command):
+def test_forged_menu_option_is_rejected_as_expired(command):
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500"):
         story(word)
@@ -84,12 +84,12 @@ def test_a_made_up_row_does_nothing(command):
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_help(language):
+def test_help_mentions_the_pin(language):
     story = ConversationDriver(language)
     assert "PIN" in story("help")
 
 
-def test_the_language_of_the_first_words_is_kept():
+def test_language_of_the_first_message_is_saved():
     story = ConversationDriver(language=None)
     story(TextMessage(text="solde", intent=Intent(command="balance", language="fr")))
     assert SetLanguage(language="fr") in story.effects
@@ -98,7 +98,7 @@ def test_the_language_of_the_first_words_is_kept():
     assert "Vous avez" in story.reply_text
 
 
-def test_another_language():
+def test_language_can_be_changed():
     story = ConversationDriver()
     story("language")
     assert "parlons français" in story.choose_option("fr")
@@ -109,7 +109,7 @@ def test_another_language():
     assert "français" in story("Français")
 
 
-def test_a_person():
+def test_support_request_includes_the_phone_number():
     story = ConversationDriver("fr")
     assert "Quelqu'un va bientôt" in story(build_text_message("humain", "person"))
     assert story.list_calls(gateway_requests.RequestSupport)[0].phone == story.person.phone
@@ -120,7 +120,7 @@ def test_a_person():
     ["menu", "help", "balance", "send money", "history", "cards", "kyc", "register", "cancel"],
 )
 @pytest.mark.parametrize("so_far", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]])
-def test_words_that_work_in_any_state(word, so_far):
+def test_global_keyword_cancels_the_payment_in_any_state(word, so_far):
     story = ConversationDriver()
     for earlier in ("send money", *so_far):
         story(earlier)
@@ -129,7 +129,7 @@ def test_words_that_work_in_any_state(word, so_far):
     assert story.conversation.facts.keys().isdisjoint({"amount", "payee"})
 
 
-def test_did_you_mean():
+def test_ambiguous_text_offers_the_candidate_commands():
     story = ConversationDriver()
     story(
         TextMessage(text="card or so", intent=Intent(candidates=("cards", "link", "block", "yes")))
@@ -141,13 +141,13 @@ def test_did_you_mean():
     ]
 
 
-def test_nonsense():
+def test_unrecognized_text_offers_options():
     story = ConversationDriver()
     assert "did not understand" in story("blah")
     assert story.last_offer is not None
 
 
-def test_four_digits_nobody_asked_for():
+def test_unsolicited_pin_is_neither_echoed_nor_stored():
     story = ConversationDriver()
     answer = story(PIN)
     assert "did not ask" in answer
@@ -158,7 +158,7 @@ def test_four_digits_nobody_asked_for():
     assert PIN not in msgspec.json.encode(story.conversation).decode()
 
 
-def test_the_conversation_before_lapsed():
+def test_expired_conversation_is_announced_once():
     story = ConversationDriver()
     story.conversation = Conversation(lapsed=True)
     assert "cancelled what was in progress" in story("balance")
@@ -182,7 +182,7 @@ def test_the_conversation_before_lapsed():
     ids=lambda event: type(event).__name__,
 )
 @pytest.mark.parametrize("so_far", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]])
-def test_anything_is_answered_anywhere(event, so_far):
+def test_any_event_gets_a_reply_in_any_state(event, so_far):
     story = ConversationDriver()
     for word in so_far:
         story(word)
@@ -190,12 +190,12 @@ def test_anything_is_answered_anywhere(event, so_far):
     assert PIN not in story.reply_text
 
 
-def test_a_form_that_nobody_waits_for_closes_silently():
+def test_closing_an_unexpected_form_gets_no_reply():
     assert ConversationDriver()(FormClosed()) == ""
 
 
-def test_an_outcome_that_was_never_heard():
-    """Kept before money moves, so that nothing is taken for not done."""
+def test_interrupted_payment_is_resumed_with_the_same_operation():
+    """The executing stage is saved before money moves, so a crash never loses the operation."""
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
@@ -206,7 +206,7 @@ def test_an_outcome_that_was_never_heard():
     assert "Done!" in story(PIN)
 
 
-def test_a_changed_number_after_an_outcome_that_was_never_heard():
+def test_number_change_clears_an_interrupted_payment():
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
@@ -216,7 +216,7 @@ def test_a_changed_number_after_an_outcome_that_was_never_heard():
     assert story.conversation.operation is None
 
 
-def test_a_payment_without_an_answer_goes_on_where_no_pin_can_be_given():
+def test_uncertain_payment_is_reported_when_pin_entry_is_unavailable():
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
@@ -226,7 +226,7 @@ def test_a_payment_without_an_answer_goes_on_where_no_pin_can_be_given():
     assert "may have gone through" in story(PIN)
 
 
-def test_a_changed_number_needs_the_pin_once():
+def test_number_change_requires_the_pin_once():
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500"):
         story(word)
@@ -242,7 +242,7 @@ def test_a_changed_number_needs_the_pin_once():
     assert "1,000.00 SLE" in story("balance")
 
 
-def test_a_changed_number_in_a_form():
+def test_number_change_requires_the_pin_in_a_form():
     story = ConversationDriver(pin_entry_mode="form")
     story(NumberChanged())
     story("cards")
@@ -250,7 +250,7 @@ def test_a_changed_number_in_a_form():
     assert "TG-0001" in story.submit_pin_form()
 
 
-def test_a_changed_number_without_any_way_to_give_a_pin():
+def test_number_change_blocks_access_when_pin_entry_is_unavailable():
     story = ConversationDriver(pin_entry_mode="none")
     story(NumberChanged())
     answer = story("balance")
@@ -258,7 +258,7 @@ def test_a_changed_number_without_any_way_to_give_a_pin():
     assert "SLE" not in answer
 
 
-def test_unreachable_then_again():
+def test_unreachable_gateway_offers_a_retry():
     story = ConversationDriver()
     story.gateway.overrides = {
         gateway_requests.GetBalance: [GatewayUnreachable(uncertain=False)] * 2
@@ -268,7 +268,7 @@ def test_unreachable_then_again():
     assert "1,000.00 SLE" in story("1")
 
 
-def test_not_registered():
+def test_unregistered_user_is_offered_registration():
     story = ConversationDriver()
     story.gateway.subscriber = None
     assert "no wallet" in story("balance")
@@ -277,14 +277,14 @@ def test_not_registered():
 
 
 @pytest.mark.parametrize("status", ["blocked", "closed"])
-def test_a_subscriber_who_is_not_active(status):
+def test_inactive_subscriber_is_offered_support(status):
     story = ConversationDriver()
     story.gateway.subscriber = msgspec.structs.replace(story.gateway.subscriber, status=status)
     assert "not active" in story("send money")
     assert "cmd:person" in {option.id for option in story.last_offer.options}
 
 
-def test_it_is_kept_as_json():
+def test_conversation_survives_a_json_round_trip():
     story = ConversationDriver()
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
@@ -293,7 +293,7 @@ def test_it_is_kept_as_json():
 
 @pytest.mark.parametrize("asked", ["send money", "link a card"])
 @pytest.mark.parametrize("written", ["pin{}", "PIN:{}", "code-{}"])
-def test_a_pin_where_a_serial_is_asked_for_is_not_taken_for_one(asked, written):
+def test_pin_is_not_accepted_as_a_card_serial(asked, written):
     story = ConversationDriver()
     story(asked)
     assert "looks like a PIN" in story(written.format(PIN))
@@ -302,7 +302,7 @@ def test_a_pin_where_a_serial_is_asked_for_is_not_taken_for_one(asked, written):
 
 
 @pytest.mark.parametrize("word", ["mdr", "banane", "voilà", "lol"])
-def test_a_meaningless_first_word_does_not_choose_the_language(word):
+def test_unrecognized_first_word_does_not_set_the_language(word):
     story = ConversationDriver(None)
     story(word)
     assert story.person.language is None

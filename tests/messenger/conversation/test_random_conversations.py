@@ -1,4 +1,4 @@
-"""Whatever is said, tapped, entered, repeated, lost or cut off, in any order."""
+"""Stateful property test: random messages, taps, forms, replays, lost responses and crashes."""
 
 import re
 
@@ -77,7 +77,7 @@ UNCLEAR_CONFIRMATIONS = [
     TextMessage(text="1", is_late=True),
     TextMessage(text="sure thing", intent=Intent(command="yes")),
 ]
-#: What comes in between.
+#: Events injected into a scripted payment.
 INTERRUPTIONS = st.one_of(
     OTHER_EVENTS,
     TEXTS.map(build_text_message),
@@ -104,14 +104,14 @@ PIN_CALLS = (
     gateway_requests.ChangePin,
 )
 
-#: What was shown for a yes: the card and the amount, in either language.
+#: Card and amount as displayed in the confirmation, in either language.
 CONFIRMATION_PATTERN = re.compile(
     r"(?:Card|Carte) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.]+) SLE\*"
 )
 
 
 class ConfirmingGateway(FakeGateway):
-    """Sees to it that money is only asked for as it was confirmed."""
+    """Gateway that asserts that every payment matches its confirmation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,13 +139,13 @@ class RandomConversation(RuleBasedStateMachine):
             self.story.person = Person(address="user:U1", phone=None, language=language)
         if not registered:
             self.gateway.subscriber = None
-        #: What was shown to be confirmed, by the operation it would be.
+        #: Card and amount displayed for confirmation, by operation.
         self.confirmations: dict[str, tuple[str, str]] = {}
         self.known_option_ids = ["yes#1", "cmd:yes"]
         self.operations = ["op-none"]
         self.last: Event = FormClosed()
 
-    # What a person does
+    # Actions of the person
 
     @rule(text=TEXTS, meaning=INTENTS, late=st.booleans(), dies=st.booleans())
     def send_text(self, text, meaning, late, dies):
@@ -163,7 +163,7 @@ class RandomConversation(RuleBasedStateMachine):
         unclear=st.sampled_from([None, *UNCLEAR_CONFIRMATIONS]),
     )
     def send_money(self, amount, card, pins, stumbles, dies_at, is_lost, unclear):
-        """Chance alone seldom gets so far. What comes in between may lead anywhere else."""
+        """Follow the script of a payment, because random events rarely complete one."""
         script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
         events = [*enumerate(script, 1), *stumbles]
         for position, what in sorted(events, key=lambda pair: pair[0]):
@@ -188,7 +188,7 @@ class RandomConversation(RuleBasedStateMachine):
 
     @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
     def choose_option(self, choice, late, dies):
-        """Mostly what was shown last."""
+        """Choose an option, usually one of those displayed last."""
         ids = self.known_option_ids[-6:] if choice % 4 else self.known_option_ids
         self.handle_event(OptionChosen(id=ids[choice % len(ids)], is_late=late), dies=dies)
 
@@ -256,7 +256,7 @@ class RandomConversation(RuleBasedStateMachine):
         assert CONVERSATION_TIMEOUT_SECONDS
         self.story.conversation = Conversation(lapsed=before.has_money_in_progress)
 
-    # What happens elsewhere
+    # External conditions
 
     @rule(kind=CALL_TYPES, outcome=GATEWAY_FAILURES)
     def make_gateway_fail(self, kind, outcome):
@@ -278,11 +278,11 @@ class RandomConversation(RuleBasedStateMachine):
     def switch_pin_mode(self, pins):
         self.story.settings["pin_entry_mode"] = pins
 
-    # What must hold
+    # Properties
 
     def handle_event(self, event: Event, *, dies: bool = False) -> None:
         if dies:
-            # The gateway has done what it was asked, nobody has kept that, and it is done again.
+            # Crash before the save: the gateway executed the request, and the event is replayed.
             self.story.replies, self.story.effects, self.story.steps = [], [], []
             self.story.handle_event(event)
         before = self.story.conversation
@@ -346,7 +346,7 @@ def check_no_secret(step: EngineOutput) -> None:
 
 
 def check_state_transition(before: Conversation, step: EngineOutput) -> None:
-    """Where a conversation stands, and how it may have got there."""
+    """Check the conversation state and the transition that led to it."""
     now = step.conversation
     piece = SCRIPTS[now.command].get_step(now.piece) if now.command else None
     assert (now.stage == "executing") == (step.request is not None)
@@ -363,7 +363,7 @@ def check_state_transition(before: Conversation, step: EngineOutput) -> None:
             assert isinstance(piece, PinStep)
             assert now.operation
     if piece is not None and piece.name == "sent" and now.command == "send":
-        # A payment's PIN is asked for after a yes, and then for nothing else.
+        # A payment's PIN is requested only after a yes, and stays bound to that operation.
         assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
         assert before.operation == now.operation
     if isinstance(step.request, gateway_requests.SendMoney):

@@ -1,4 +1,4 @@
-"""Sending money: what is asked and shown, and that it is paid once."""
+"""Send money: questions, confirmation, PIN entry, and exactly one payment."""
 
 import msgspec
 import pytest
@@ -46,7 +46,7 @@ def drive_to_pin(**setting: object) -> ConversationDriver:
     ("language", "command", "yes", "done"),
     [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
 )
-def test_step_by_step(language, command, yes, done):
+def test_payment_step_by_step_pays_once(language, command, yes, done):
     story = ConversationDriver(language)
     story(command)
     story("AM-1001")
@@ -64,7 +64,7 @@ def test_step_by_step(language, command, yes, done):
     assert story.conversation.stage == "idle"
 
 
-def test_all_in_one_sentence():
+def test_sentence_with_amount_and_recipient_goes_to_confirmation():
     story = ConversationDriver()
     shown = story(build_text_message("send 500 to 076222222", "send"))
     assert story.conversation.stage == "confirm"
@@ -72,20 +72,20 @@ def test_all_in_one_sentence():
     assert "507.50 SLE" in shown
 
 
-def test_an_order_without_the_word():
+def test_amount_and_recipient_without_the_keyword_start_a_payment():
     story = ConversationDriver()
     story("500 to 076222222")
     assert story.conversation.stage == "confirm"
 
 
-def test_the_operation_was_kept_before_the_pin_came():
+def test_operation_is_saved_before_the_pin_is_entered():
     story = drive_to_pin()
     operation = story.conversation.operation
     story(PIN)
     assert story.gateway.payments[0].request_id == operation
 
 
-def test_the_same_event_after_a_crash_asks_for_the_same_payment():
+def test_event_replayed_after_a_crash_requests_the_same_payment():
     story = drive_to_pin()
     story.handle_event(build_text_message(PIN))
     story(PIN)
@@ -93,7 +93,7 @@ def test_the_same_event_after_a_crash_asks_for_the_same_payment():
     assert len(story.list_calls(gateway_requests.SendMoney)) == 2
 
 
-def test_in_a_form():
+def test_payment_with_the_pin_form_pays_once():
     story = drive_to_pin(pin_entry_mode="form")
     form = story.replies[-1]
     assert isinstance(form, PinRequest)
@@ -104,7 +104,7 @@ def test_in_a_form():
     assert story(FormClosed()) == ""
 
 
-def test_a_form_of_another_operation_is_ignored():
+def test_form_of_another_operation_is_rejected():
     story = drive_to_pin(pin_entry_mode="form")
     answer = story(FormSubmitted(operation="op-0", pin=PIN))
     assert "no longer valid" in answer
@@ -112,20 +112,20 @@ def test_a_form_of_another_operation_is_ignored():
     assert story.conversation.is_awaiting_pin
 
 
-def test_a_form_that_was_closed_is_shown_again():
+def test_closed_form_is_sent_again():
     story = drive_to_pin(pin_entry_mode="form")
     story(FormClosed())
     assert isinstance(story.replies[-1], PinRequest)
 
 
-def test_a_wrong_pin_in_a_form_is_told_once():
+def test_wrong_pin_in_a_form_is_reported_once():
     story = drive_to_pin(pin_entry_mode="form")
     assert "Tries left: 2" in story.submit_pin_form(WRONG_PIN)
     assert story(FormClosed()) == ""
     assert story.conversation.is_awaiting_pin
 
 
-def test_a_pin_as_text_where_there_are_forms():
+def test_pin_as_text_is_rejected_in_form_mode():
     story = drive_to_pin(pin_entry_mode="form")
     answer = story(PIN)
     assert "do not write your PIN" in answer
@@ -133,13 +133,13 @@ def test_a_pin_as_text_where_there_are_forms():
     assert story.gateway.payments == []
 
 
-def test_without_any_way_to_give_a_pin():
+def test_payment_is_unavailable_without_pin_entry():
     story = ConversationDriver(pin_entry_mode="none")
     assert "cannot be given safely" in story("send money")
     assert story.conversation.stage == "idle"
 
 
-def test_wrong_pins_until_it_is_locked():
+def test_repeated_wrong_pins_lock_the_pin():
     story = drive_to_pin()
     operation = story.conversation.operation
     assert "Tries left: 2" in story(WRONG_PIN)
@@ -155,7 +155,7 @@ def test_wrong_pins_until_it_is_locked():
     assert story.gateway.payments == []
 
 
-def test_a_wrong_pin_then_the_right_one_is_the_same_operation():
+def test_retry_after_a_wrong_pin_uses_the_same_operation():
     story = drive_to_pin()
     story(WRONG_PIN)
     story(PIN)
@@ -163,7 +163,7 @@ def test_a_wrong_pin_then_the_right_one_is_the_same_operation():
     assert len(story.gateway.payments) == 1
 
 
-def test_no_answer_then_again():
+def test_retry_after_a_lost_response_pays_once():
     story = drive_to_pin()
     story.gateway.lost_responses = [gateway_requests.SendMoney]
     assert "cannot be paid twice" in story(PIN)
@@ -172,7 +172,7 @@ def test_no_answer_then_again():
     assert len(story.gateway.payments) == 1
 
 
-def test_no_answer_then_cancel():
+def test_cancel_after_a_lost_response_warns_that_the_payment_may_have_succeeded():
     story = drive_to_pin()
     story.gateway.lost_responses = [gateway_requests.SendMoney]
     story(PIN)
@@ -180,14 +180,14 @@ def test_no_answer_then_cancel():
     assert story.conversation.operation is None
 
 
-def test_an_internal_error_is_no_answer():
+def test_internal_error_leaves_the_outcome_uncertain():
     story = drive_to_pin()
     story.gateway.overrides = {gateway_requests.SendMoney: [RequestRejected(code="INTERNAL_ERROR")]}
     assert "cannot be paid twice" in story(PIN)
     assert "Done!" in story(PIN)
 
 
-def test_nothing_is_uncertain_when_nothing_was_sent():
+def test_unsent_request_does_not_leave_the_outcome_uncertain():
     story = drive_to_pin()
     story.gateway.overrides = {gateway_requests.SendMoney: [GatewayUnreachable(uncertain=False)]}
     assert "Nothing is lost" in story(PIN)
@@ -195,7 +195,7 @@ def test_nothing_is_uncertain_when_nothing_was_sent():
     assert "Done!" in story(PIN)
 
 
-def test_a_decline_ends_the_operation():
+def test_decline_ends_the_operation():
     story = drive_to_pin()
     story.gateway.balance = 0
     assert "not enough money" in story(PIN)
@@ -212,7 +212,7 @@ def test_a_decline_ends_the_operation():
 
 
 @pytest.mark.parametrize("word", ["yes", PIN])
-def test_again_after_it_is_done(word):
+def test_repeated_input_after_completion_does_not_pay_again(word):
     story = drive_to_pin()
     story(PIN)
     answer = story(word)
@@ -221,7 +221,7 @@ def test_again_after_it_is_done(word):
     assert "Nothing is waiting" in answer or "did not ask" in answer
 
 
-def test_a_late_yes_is_asked_again():
+def test_late_yes_repeats_the_confirmation():
     for event in (build_text_message("yes", is_late=True), None):
         story = drive_to_confirmation()
         if event is None:
@@ -232,20 +232,20 @@ def test_a_late_yes_is_asked_again():
         assert "late" in story.reply_text
 
 
-def test_a_guessed_yes_is_asked_again():
+def test_guessed_yes_repeats_the_confirmation():
     story = drive_to_confirmation()
     story(build_text_message("yeah why not", "yes"))
     assert story.conversation.stage == "confirm"
 
 
-def test_a_late_pin_is_asked_again():
+def test_late_pin_is_not_used():
     story = drive_to_pin()
     story(build_text_message(PIN, is_late=True))
     assert story.gateway.payments == []
     assert story.conversation.is_awaiting_pin
 
 
-def test_an_old_button_has_expired():
+def test_button_of_an_earlier_confirmation_has_expired():
     story = drive_to_confirmation()
     old = story.get_option_id("yes")
     story("no")
@@ -255,21 +255,21 @@ def test_an_old_button_has_expired():
     assert story.conversation.stage == "confirm"
 
 
-def test_no_and_cancel():
+def test_no_or_cancel_ends_the_payment():
     for word in ("no", "cancel"):
         story = drive_to_confirmation()
         assert "cancelled" in story(word)
         assert story.conversation.stage == "idle"
 
 
-def test_a_withheld_text_is_asked_for_again():
+def test_withheld_text_is_requested_again():
     story = drive_to_pin()
     answer = story(TextMessage(text=None))
     assert "send it again" in answer
     assert story.conversation.is_awaiting_pin
 
 
-def test_another_command_cancels_it_first():
+def test_another_command_cancels_the_payment():
     story = drive_to_pin()
     answer = story("balance")
     assert "cancelled: *Send money*" in answer
@@ -278,7 +278,7 @@ def test_another_command_cancels_it_first():
     assert story.gateway.payments == []
 
 
-def test_too_much_then_less():
+def test_insufficient_funds_asks_for_a_smaller_amount():
     story = ConversationDriver()
     story("send money")
     story("AM-1001")
@@ -299,7 +299,7 @@ def test_too_much_then_less():
         ("who knows", "card number or a phone number"),
     ],
 )
-def test_somebody_who_cannot_be_paid(recipient, answer):
+def test_recipient_that_cannot_be_paid_is_rejected(recipient, answer):
     story = ConversationDriver()
     story("send money")
     assert answer in story(recipient)
@@ -308,7 +308,7 @@ def test_somebody_who_cannot_be_paid(recipient, answer):
     assert story.conversation.piece == "amount"
 
 
-def test_the_recipient_is_kept_when_wished():
+def test_recipient_is_saved_on_request():
     story = drive_to_pin()
     story(PIN)
     story.choose_option("keep")
@@ -318,7 +318,7 @@ def test_the_recipient_is_kept_when_wished():
     assert story.conversation.piece == "amount"
 
 
-def test_a_kept_recipient_by_number_or_name():
+def test_saved_recipient_is_chosen_by_number_or_name():
     for name in ("1", "aminata"):
         story = ConversationDriver()
         story.person = save_recipient(story)
@@ -330,7 +330,7 @@ def test_a_kept_recipient_by_number_or_name():
         assert "Keep recipient" not in story.reply_text
 
 
-def test_a_kept_recipient_whose_card_is_gone():
+def test_saved_recipient_with_an_unknown_card_is_removed():
     story = ConversationDriver()
     story.person = save_recipient(story, Recipient(name="Old C.", card_serial="GONE-1"))
     story("send money")
@@ -342,7 +342,7 @@ def save_recipient(story: ConversationDriver, recipient: Recipient = AMINATA):
     return msgspec.structs.replace(story.person, recipients=(recipient,))
 
 
-def test_under_review_is_said():
+def test_receipt_states_that_the_payment_is_under_review():
     story = drive_to_pin()
     receipt = gateway_requests.Receipt(
         transaction_id="txn_9",
@@ -356,14 +356,14 @@ def test_under_review_is_said():
     assert "under review" in story(PIN)
 
 
-def test_a_receiver_who_cannot_receive():
+def test_blocked_recipient_is_reported():
     story = drive_to_pin()
     refused = RequestRejected(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
     story.gateway.overrides = {gateway_requests.SendMoney: [refused]}
     assert "The recipient cannot" in story(PIN)
 
 
-def test_a_guess_does_not_win_over_an_open_question():
+def test_guessed_command_does_not_replace_an_open_question():
     story = ConversationDriver()
     story("send money")
     story(build_text_message("what have I got", "balance"))

@@ -1,4 +1,4 @@
-"""Both languages say the same things, in words that fit where they are shown."""
+"""Both languages define the same texts, within the length limits of the channel."""
 
 import re
 import string
@@ -23,23 +23,23 @@ def list_placeholders(text: str) -> set[str | None]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
-def test_the_same_keys():
+def test_languages_define_the_same_keys():
     assert texts.TEXTS["en"].keys() == texts.TEXTS["fr"].keys()
 
 
 @pytest.mark.parametrize("key", texts.TEXTS["en"])
-def test_the_same_placeholders(key):
+def test_languages_use_the_same_placeholders(key):
     assert list_placeholders(texts.TEXTS["en"][key]) == list_placeholders(texts.TEXTS["fr"][key])
 
 
-def test_the_same_bold_words():
+def test_bold_markers_are_balanced():
     for key, text in texts.TEXTS["en"].items():
         assert text.count("*") % 2 == 0, key
         assert texts.TEXTS["fr"][key].count("*") % 2 == 0, key
 
 
 @pytest.mark.parametrize(("language", "key"), ALL_KEYS)
-def test_short_enough(language, key):
+def test_text_fits_its_length_limit(language, key):
     text = texts.TEXTS[language][key]
     longest = 900
     if key.startswith(
@@ -53,8 +53,8 @@ def test_short_enough(language, key):
     assert 0 < len(text) <= longest
 
 
-def test_every_key_that_is_named_is_there():
-    """And hardly any that is not: those with a name made up of parts are left out."""
+def test_every_referenced_key_exists():
+    """Keys assembled from parts at run time are not covered."""
     named = set()
     for path in SOURCE_DIR.rglob("*.py"):
         if path.parent.name != "texts":
@@ -65,7 +65,7 @@ def test_every_key_that_is_named_is_there():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("code", Code)
-def test_every_code_has_a_sentence(language, code):
+def test_every_error_code_has_a_message(language, code):
     story = ConversationDriver(language)
     scene = Turn(story.person, story.conversation, story.build_settings())
     sentence = error_messages.render_rejection(scene, RequestRejected(code=code))
@@ -73,16 +73,16 @@ def test_every_code_has_a_sentence(language, code):
     assert code not in sentence
 
 
-def test_codes_that_come_up_have_sentences_of_their_own():
+def test_amount_error_codes_have_their_own_messages():
     assert {
         code for code in error_messages.AMOUNT_ERROR_CODES if not texts.has_text(f"error.{code}")
     } == set()
 
 
-def test_every_command_is_in_the_table():
+def test_every_command_has_a_script():
     assert {*SCRIPTS, "yes", "no", "cancel"} == set(COMMANDS)
 
 
-def test_slow_down():
+def test_rate_limit_reply_states_the_wait_in_the_persons_language():
     person = Person(address="+23276123456", phone=None, language="fr")
     assert "7 secondes" in engine.build_rate_limit_reply(person, 7).text

@@ -1,4 +1,4 @@
-"""Balance, history, statement, limits, cards, documents, registering, another PIN."""
+"""Balance, history, statement, limits, cards, documents, registration and PIN changes."""
 
 import msgspec
 import pytest
@@ -24,12 +24,12 @@ from tapgate.messenger.model.replies import DocumentReply, PinRequest
 NEW_PIN = "7352"
 
 
-def test_balance():
+def test_balance_is_shown_in_both_languages():
     assert "You have *1,000.00 SLE*" in ConversationDriver()("balance")
     assert "Vous avez *1,000.00 SLE*" in ConversationDriver("fr")("solde")
 
 
-def test_balance_with_money_on_hold():
+def test_balance_shows_held_and_available_funds():
     story = ConversationDriver()
     read = gateway_requests.Balance(
         balance="1000.00", available="900.00", held="100.00", currency="SLE"
@@ -47,13 +47,13 @@ def test_balance_with_money_on_hold():
         ("fr", "Transfert", "en cours d'examen", "14 mars 2026, 09:30"),
     ],
 )
-def test_history(language, kind, review, day):
+def test_history_lists_recent_transactions(language, kind, review, day):
     lines = ConversationDriver(language)("history").splitlines()
     assert lines[1] == f"+ 1,234.50 SLE · {kind} · {day} · {review}"
     assert lines[2].startswith("− 1,234.50 SLE · Aminata K. · 13")
 
 
-def test_no_history_yet():
+def test_empty_history_is_reported():
     story = ConversationDriver()
     story.gateway.overrides = {gateway_requests.ListTransactions: [RequestSucceeded(result=[])]}
     assert "no transactions yet" in story("history")
@@ -67,7 +67,7 @@ def test_no_history_yet():
         ("last_90", "2025-12-15", "2026-03-14"),
     ],
 )
-def test_a_statement_as_a_file(choice, first, last):
+def test_statement_is_sent_as_a_document(choice, first, last):
     story = ConversationDriver()
     story("statement")
     story.choose_option(choice)
@@ -78,7 +78,7 @@ def test_a_statement_as_a_file(choice, first, last):
     assert file.filename == f"statement-{first}-{last}.pdf"
 
 
-def test_a_statement_as_a_link():
+def test_statement_is_sent_as_a_link_without_document_support():
     story = ConversationDriver(can_send_documents=False)
     story("statement")
     answer = story("1")
@@ -86,7 +86,7 @@ def test_a_statement_as_a_link():
     assert "15 Mar 2026, 09:30" in answer
 
 
-def test_a_statement_for_a_period_in_words():
+def test_statement_period_can_be_given_in_words():
     story = ConversationDriver()
     story("statement")
     assert "could not read" in story("some day")
@@ -96,7 +96,7 @@ def test_a_statement_for_a_period_in_words():
     assert story.list_calls(gateway_requests.CreateStatement)[1].from_date == "2026-03-10"
 
 
-def test_limits():
+def test_limits_suggest_verification_below_the_top_kyc_level():
     answer = ConversationDriver()("limits")
     assert "5,000.00 SLE" in answer
     assert "Verify your identity" in answer
@@ -105,7 +105,7 @@ def test_limits():
     assert "Vérifiez votre identité" not in story("plafonds")
 
 
-def test_cards():
+def test_cards_are_listed_with_status_and_holder():
     answer = ConversationDriver()("cards")
     assert "TG-0001 · active" in answer
     assert "TG-0002 · blocked, child card, Ibrahim" in answer
@@ -117,7 +117,7 @@ def test_cards():
 @pytest.mark.parametrize(
     ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est reliée")]
 )
-def test_linking_a_card(language, done):
+def test_linking_a_card_requires_the_pin(language, done):
     story = ConversationDriver(language)
     story(build_text_message("link", "link"))
     assert story("??")
@@ -126,7 +126,7 @@ def test_linking_a_card(language, done):
     assert done in story(PIN)
 
 
-def test_linking_a_card_of_somebody_else():
+def test_card_that_is_already_linked_is_rejected():
     story = ConversationDriver()
     story.gateway.overrides = {
         gateway_requests.LinkCard: [RequestRejected(code="CARD_ALREADY_LINKED")]
@@ -140,7 +140,7 @@ def test_linking_a_card_of_somebody_else():
     ("reason", "final", "status"),
     [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")],
 )
-def test_blocking_a_card(reason, final, status):
+def test_blocking_a_card_requires_confirmation(reason, final, status):
     story = ConversationDriver()
     story(build_text_message("block", "block"))
     story.choose_option("TG-0001")
@@ -150,7 +150,7 @@ def test_blocking_a_card(reason, final, status):
     assert story.gateway.cards[0].status == status
 
 
-def test_blocking_the_only_card():
+def test_blocking_the_only_card_skips_the_card_question():
     story = ConversationDriver("fr")
     story.gateway.cards = story.gateway.cards[:1]
     assert "Qu'est-il arrivé" in story(build_text_message("bloquer", "block"))
@@ -160,7 +160,7 @@ def test_blocking_the_only_card():
     assert story.gateway.cards[0].status == "ACTIVE"
 
 
-def test_blocking_that_is_not_answered_can_be_tried_again():
+def test_blocking_without_a_response_can_be_retried():
     story = ConversationDriver()
     story(build_text_message("block", "block"))
     story("TG-0001")
@@ -170,7 +170,7 @@ def test_blocking_that_is_not_answered_can_be_tried_again():
     assert "is blocked" in story.choose_option("again")
 
 
-def test_unblocking_a_card():
+def test_unblocking_a_card_requires_the_pin():
     story = ConversationDriver()
     story(build_text_message("unblock", "unblock"))
     assert "TG-0002" in story.reply_text
@@ -180,7 +180,7 @@ def test_unblocking_a_card():
 
 
 @pytest.mark.parametrize(("language", "done"), [("en", "is changed"), ("fr", "est changé")])
-def test_another_pin_as_text(language, done):
+def test_pin_can_be_changed_as_text(language, done):
     story = ConversationDriver(language)
     story(build_text_message("change pin", "change_pin"))
     story(PIN)
@@ -189,7 +189,7 @@ def test_another_pin_as_text(language, done):
     assert story.gateway.pin == NEW_PIN
 
 
-def test_another_pin_in_a_form():
+def test_pin_can_be_changed_in_a_form():
     story = ConversationDriver(pin_entry_mode="form")
     story(build_text_message("change pin", "change_pin"))
     assert isinstance(story.replies[-1], PinRequest)
@@ -198,7 +198,7 @@ def test_another_pin_in_a_form():
     assert "is changed" in story.submit_pin_form(PIN, NEW_PIN)
 
 
-def test_a_pin_that_is_not_accepted():
+def test_rejected_new_pin_can_be_entered_again():
     story = ConversationDriver()
     weak = RequestRejected(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
     story.gateway.overrides = {gateway_requests.ChangePin: [RequestRejected(code="SAME_PIN"), weak]}
@@ -208,7 +208,7 @@ def test_a_pin_that_is_not_accepted():
     assert "is changed" in story(f"{PIN} {NEW_PIN}")
 
 
-def test_a_new_pin_that_may_be_valid_already():
+def test_pin_change_without_a_response_is_reported_as_uncertain():
     story = ConversationDriver()
     story.gateway.lost_responses = [gateway_requests.ChangePin]
     story(build_text_message("change pin", "change_pin"))
@@ -220,7 +220,7 @@ def test_a_new_pin_that_may_be_valid_already():
     ("language", "yes", "welcome"),
     [("en", "yes", "Welcome, Aminata"), ("fr", "oui", "Bienvenue, Aminata")],
 )
-def test_registering(language, yes, welcome):
+def test_registration_step_by_step_creates_the_subscriber(language, yes, welcome):
     story = ConversationDriver(language)
     story.gateway.subscriber = None
     story("register")
@@ -236,7 +236,7 @@ def test_registering(language, yes, welcome):
     assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
 
 
-def test_registering_in_a_form():
+def test_registration_with_the_pin_form_succeeds():
     for entered in ((None, PIN), (PIN, None), (PIN, PIN)):
         story = ConversationDriver(pin_entry_mode="form")
         story.gateway.subscriber = None
@@ -246,7 +246,7 @@ def test_registering_in_a_form():
         assert "Welcome" in story.submit_pin_form(*entered)
 
 
-def test_registering_twice():
+def test_existing_subscriber_cannot_register_again():
     assert "already a wallet" in ConversationDriver()("register")
     story = ConversationDriver()
     story.gateway.subscriber = None
@@ -258,7 +258,7 @@ def test_registering_twice():
     assert "already a wallet" in story(PIN)
 
 
-def test_registering_with_what_is_not_accepted():
+def test_rejected_registration_field_can_be_entered_again():
     story = ConversationDriver()
     story.gateway.subscriber = None
     story.gateway.overrides = {
@@ -277,7 +277,7 @@ def test_registering_with_what_is_not_accepted():
 
 
 @pytest.mark.parametrize(("language", "next_one"), [("en", "is next"), ("fr", "ensuite")])
-def test_documents(language, next_one):
+def test_documents_are_submitted_one_by_one(language, next_one):
     story = ConversationDriver(language)
     story("kyc")
     story.choose_option("id_front")
@@ -291,7 +291,7 @@ def test_documents(language, next_one):
     assert sent == ["id_front", "selfie"]
 
 
-def test_all_documents_end_it():
+def test_submitting_all_documents_ends_the_command():
     story = ConversationDriver()
     story("kyc")
     for document in ("id_front", "id_back", "selfie", "proof_of_address"):
@@ -301,7 +301,7 @@ def test_all_documents_end_it():
     assert "We will check" in story.reply_text
 
 
-def test_enough_documents_is_nothing_cancelled():
+def test_declining_further_documents_completes_the_command():
     story = ConversationDriver()
     story("kyc")
     story.choose_option("id_front")
@@ -310,7 +310,7 @@ def test_enough_documents_is_nothing_cancelled():
     assert "We will check" in story.reply_text
 
 
-def test_a_picture_out_of_the_blue():
+def test_unsolicited_image_starts_document_submission():
     story = ConversationDriver()
     assert "what it shows" in story.send_image()
     assert story.conversation.command == "kyc"
@@ -322,14 +322,14 @@ def test_a_picture_out_of_the_blue():
     assert len(story.list_calls(gateway_requests.AddDocument)) == 1
 
 
-def test_a_picture_in_the_middle_of_something():
+def test_image_during_another_command_is_rejected():
     story = ConversationDriver()
     story("send money")
     assert "cannot use a picture for this" in story.send_image()
     assert story.conversation.piece == "to"
 
 
-def test_a_picture_that_is_not_accepted_or_not_answered():
+def test_failed_document_upload_can_be_retried():
     story = ConversationDriver()
     story.gateway.overrides = {
         gateway_requests.AddDocument: [
@@ -353,7 +353,7 @@ def build_hidden_number_driver(language: str = "en") -> ConversationDriver:
 @pytest.mark.parametrize(
     ("language", "confirmed"), [("en", "is confirmed"), ("fr", "est confirmé")]
 )
-def test_somebody_who_hides_the_number(language, confirmed):
+def test_hidden_number_is_verified_with_a_one_time_code(language, confirmed):
     story = build_hidden_number_driver(language)
     story("balance")
     assert story.conversation.piece == "phone"
@@ -369,7 +369,7 @@ def test_somebody_who_hides_the_number(language, confirmed):
     assert story.person.phone == PHONE
 
 
-def test_a_code_that_is_used_up():
+def test_rejected_one_time_code_returns_to_the_phone_question():
     story = build_hidden_number_driver()
     story.gateway.overrides = {
         gateway_requests.VerifyOneTimeCode: [RequestRejected(code="INVALID_OTP")]
@@ -380,7 +380,7 @@ def test_a_code_that_is_used_up():
     assert story.conversation.piece == "phone"
 
 
-def test_another_code_or_another_number():
+def test_new_code_or_other_number_can_be_requested():
     story = build_hidden_number_driver()
     story("balance")
     story(PHONE)
@@ -390,7 +390,7 @@ def test_another_code_or_another_number():
     assert story.conversation.piece == "phone"
 
 
-def test_a_code_is_never_kept():
+def test_one_time_code_is_never_stored():
     story = build_hidden_number_driver()
     story.gateway.overrides = {
         gateway_requests.VerifyOneTimeCode: [GatewayUnreachable(uncertain=False)]

@@ -1,4 +1,4 @@
-"""A business at the fake provider: what it calls, and a webhook that it is called back at."""
+"""API client and webhook server of a business that uses the fake provider."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,12 +12,12 @@ GRAPH_APP_SECRET = "the app secret"
 
 
 class WebhookServer:
-    """Answers with `statuses` in turn, then 200."""
+    """Webhook endpoint that responds with each of `statuses` in turn, then with 200."""
 
     def __init__(self) -> None:
         self.url = ""
         self.statuses: list[int] = []
-        #: Bodies and signatures, as they came.
+        #: Raw bodies and signatures.
         self.received: list[tuple[bytes, str]] = []
 
     @asynccontextmanager

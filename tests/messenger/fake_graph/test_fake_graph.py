@@ -1,4 +1,4 @@
-"""The fake refuses what the provider refuses, and delivers as the provider delivers."""
+"""The fake provider enforces the rules of the real one and delivers messages the same way."""
 
 import asyncio
 import subprocess
@@ -87,7 +87,7 @@ async def _send_text(graph: httpx2.AsyncClient, **said: Any) -> str:
 
 
 async def _send_and_get_error(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
-    """The error's code, or 0."""
+    """Send a message and return the error code, or 0 on success."""
     answer = await graph.post(f"/v23.0/{PHONE_NUMBER_ID}/messages", json=message)
     if answer.status_code == 200:
         return 0
@@ -101,7 +101,7 @@ def _parse_messages(webhook: WebhookServer) -> list[ReceivedMessage]:
     return [received for body, _ in webhook.received for received in parse_delivery(body).messages]
 
 
-async def test_a_message_is_taken_and_its_fate_is_told(
+async def test_accepted_message_is_recorded_and_its_status_delivered(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     await _send_text(graph, text="hi")
@@ -120,7 +120,7 @@ async def test_a_message_is_taken_and_its_fate_is_told(
     assert parse_delivery(webhook.received[1][0]).messages == []
 
 
-async def test_a_wrong_token_or_number(graph: httpx2.AsyncClient) -> None:
+async def test_wrong_token_or_phone_number_id_is_rejected(graph: httpx2.AsyncClient) -> None:
     headers = {"Authorization": "Bearer another"}
     answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", json=TEXT, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, 190)
@@ -128,7 +128,9 @@ async def test_a_wrong_token_or_number(graph: httpx2.AsyncClient) -> None:
     assert (answer.status_code, answer.json()["error"]["error_subcode"]) == (400, 33)
 
 
-async def test_freely_only_within_24_hours(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_free_form_message_is_allowed_only_within_24_hours(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     assert await _send_and_get_error(graph) == 131047
     await _send_text(graph, text="hi")
     clock.advance(hours=24)
@@ -138,21 +140,27 @@ async def test_freely_only_within_24_hours(graph: httpx2.AsyncClient, clock: Fak
     assert await _send_and_get_error(graph, TEMPLATE) == 0
 
 
-async def test_to_one_person_not_too_fast(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_messages_to_one_recipient_are_rate_limited(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     await _send_text(graph, text="hi")
     assert [await _send_and_get_error(graph) for _ in range(4)] == [0, 0, 0, 131056]
     clock.advance(seconds=6)
     assert [await _send_and_get_error(graph) for _ in range(2)] == [0, 131056]
 
 
-async def test_to_all_not_too_fast(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_messages_across_recipients_are_rate_limited(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     messages = [TEMPLATE | {"to": f"2327600000{one}"} for one in range(6)]
     assert [await _send_and_get_error(graph, one) for one in messages] == [0, 0, 0, 0, 0, 130429]
     clock.advance(seconds=1)
     assert await _send_and_get_error(graph, messages[5]) == 0
 
 
-async def test_who_left_and_what_fails(graph: httpx2.AsyncClient) -> None:
+async def test_planned_failures_are_returned_and_a_departed_user_is_unreachable(
+    graph: httpx2.AsyncClient,
+) -> None:
     await _send_text(graph, text="hi")
     await graph.post("/_fake/fail", json={"code": 131000, "times": 2})
     assert [await _send_and_get_error(graph) for _ in range(3)] == [131000, 131000, 0]
@@ -254,14 +262,16 @@ INVALID_MESSAGES: list[tuple[Any, int]] = [
 ]
 
 
-async def test_shapes_and_limits(graph: httpx2.AsyncClient, clock: FakeClock) -> None:
+async def test_message_format_and_limits_are_validated(
+    graph: httpx2.AsyncClient, clock: FakeClock
+) -> None:
     await _send_text(graph, text="hi")
     for message, code in INVALID_MESSAGES:
         clock.advance(seconds=6)
         assert (message, await _send_and_get_error(graph, message)) == (message, code)
 
 
-async def test_deliveries_are_signed_and_repeated_until_they_are_answered(
+async def test_deliveries_are_signed_and_repeated_until_acknowledged(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     webhook.statuses = [500]
@@ -275,7 +285,7 @@ async def test_deliveries_are_signed_and_repeated_until_they_are_answered(
         assert signing.verify_webhook(GRAPH_APP_SECRET.encode(), signature, body)
 
 
-async def test_held_messages_come_late_in_another_order_and_together(
+async def test_held_messages_are_delivered_together_in_reverse_order(
     graph: httpx2.AsyncClient, webhook: WebhookServer
 ) -> None:
     said = [await _send_text(graph, text=text, hold=True) for text in ("one", "two", "three")]
@@ -286,7 +296,9 @@ async def test_held_messages_come_late_in_another_order_and_together(
     assert [one.message_id for one in _parse_messages(webhook)] == said[::-1]
 
 
-async def test_what_people_do(graph: httpx2.AsyncClient, webhook: WebhookServer) -> None:
+async def test_user_actions_are_delivered_as_messages(
+    graph: httpx2.AsyncClient, webhook: WebhookServer
+) -> None:
     uploaded = await graph.post(
         "/_fake/media", content=b"a picture", headers={"Content-Type": "image/png"}
     )
@@ -311,7 +323,9 @@ async def test_what_people_do(graph: httpx2.AsyncClient, webhook: WebhookServer)
     ]
 
 
-async def test_somebody_without_a_number(graph: httpx2.AsyncClient, webhook: WebhookServer) -> None:
+async def test_user_without_a_phone_number_is_addressed_by_user_id(
+    graph: httpx2.AsyncClient, webhook: WebhookServer
+) -> None:
     await graph.post("/_fake/users/SL.77/say", json={"text": "hi"})
     (received,) = _parse_messages(webhook)
     assert (received.address, received.user_id) == ("user:SL.77", "SL.77")
@@ -319,7 +333,7 @@ async def test_somebody_without_a_number(graph: httpx2.AsyncClient, webhook: Web
     assert await _send_and_get_error(graph, message) == 0
 
 
-async def test_media_needs_the_token_and_does_not_live_long(
+async def test_media_requires_the_token_and_expires(
     graph: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     uploaded = await graph.post("/_fake/media", content=b"a picture")
@@ -332,14 +346,14 @@ async def test_media_needs_the_token_and_does_not_live_long(
     assert (await graph.get("/123")).status_code == 400
 
 
-async def test_nonsense_is_refused(graph: httpx2.AsyncClient) -> None:
+async def test_malformed_request_is_rejected(graph: httpx2.AsyncClient) -> None:
     answer = await graph.post(f"/{PHONE_NUMBER_ID}/messages", content=b"{nonsense")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, 100)
     assert (await graph.post("/_fake/nothing")).status_code == 404
     assert (await graph.post(f"/_fake/users/{PHONE}/say", json={"txt": "hi"})).status_code == 400
 
 
-async def test_it_runs_by_itself() -> None:
+async def test_fake_provider_runs_as_a_standalone_process() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "tapgate.messenger.fake_graph", "--port", "0", "--access-token", ACCESS_TOKEN),

@@ -1,4 +1,4 @@
-"""A form as the provider's client sees it, and somebody who takes in what is entered."""
+"""Flow requests as the provider's client sends them, and a handler for the submissions."""
 
 import json
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ADDRESS = "+23276000001"
 CORRECT_PIN, WRONG_PIN, NEW_PIN = "4821", "9035", "6174"
 
-#: Made with OpenSSL and the bare primitives, not with the code that it tests.
+#: Generated with OpenSSL and bare primitives, independently of the code under test.
 TEST_VECTOR: dict[str, Any] = json.loads(Path(__file__).with_name("vector.json").read_bytes())
 PRIVATE_PEM: str = TEST_VECTOR["private_key"]
 
 
-#: Made once: a key is checked when it is read, which takes long.
+#: Loaded once, because validating the key is slow.
 FLOW_KEY = FlowKey(PRIVATE_PEM)
 PUBLIC_PEM = (
     load_pem_private_key(PRIVATE_PEM.encode(), password=None)
@@ -47,7 +47,7 @@ class EntryResult:
 
 @dataclass
 class FlowDriver:
-    """Also what the exchange needs of its services."""
+    """Test driver that also serves as the services object of the data endpoint."""
 
     database: Database
     flow_key: FlowKey | None = FLOW_KEY
@@ -77,7 +77,7 @@ class FlowDriver:
     async def handle_entry(
         self, _: "FlowDriver", form: Form, entered: FormSubmitted
     ) -> EntryResult | None:
-        """Uses the form in the end, as whoever acts on what was entered does."""
+        """Record the submission and mark the form as used, as the real handler does."""
         self.entries.append(entered)
         if self.failure is not None:
             raise self.failure
@@ -106,7 +106,7 @@ def build_success(token: str) -> tuple[int, dict[str, Any]]:
 
 
 def split_words(text: str) -> list[str]:
-    """Digits of a PIN that stand alone: those in the middle of an id are there by chance."""
+    """Split into words, so that a PIN does not match digits inside a longer id."""
     return "".join(letter if letter.isalnum() else " " for letter in text).split()
 
 

@@ -40,7 +40,7 @@ def encode_envelope(**changes: object) -> bytes:
     return json.dumps(json.loads(BODY) | changes).encode()
 
 
-def test_a_request_made_by_others_is_opened_and_answered() -> None:
+def test_independent_test_vector_is_decrypted_and_its_response_encrypted() -> None:
     opened = FLOW_KEY.decrypt(json.dumps(TEST_VECTOR["body"]).encode())
     assert opened.request == TEST_VECTOR["request"]
     assert opened.encrypt_response(TEST_VECTOR["answer"]) == TEST_VECTOR["sealed_answer"]
@@ -48,7 +48,7 @@ def test_a_request_made_by_others_is_opened_and_answered() -> None:
 
 @settings(max_examples=30)
 @given(json_objects, json_objects)
-def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[str, Any]) -> None:
+def test_request_and_response_round_trip(request: dict[str, Any], answer: dict[str, Any]) -> None:
     client = FlowClient(PUBLIC_PEM)
     opened = FLOW_KEY.decrypt(client.encrypt(request))
     assert opened.request == request
@@ -57,7 +57,7 @@ def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[
 
 @settings(max_examples=150)
 @given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
-def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
+def test_any_modified_byte_is_detected(place: int, flip: int) -> None:
     changed = bytearray(BODY)
     changed[place] ^= flip
     with pytest.raises(DecryptionError):
@@ -66,12 +66,12 @@ def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
 
 @settings(max_examples=100)
 @given(st.binary(max_size=300) | json_values.map(lambda value: json.dumps(value).encode()))
-def test_anything_else_cannot_be_opened(body: bytes) -> None:
+def test_arbitrary_body_cannot_be_decrypted(body: bytes) -> None:
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(body)
 
 
-def test_the_same_bytes_in_another_spelling_are_refused() -> None:
+def test_non_canonical_base64_is_rejected() -> None:
     vector = json.loads(BODY)["initial_vector"]
     last = vector[-3]
     for other in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/":
@@ -85,13 +85,13 @@ def test_the_same_bytes_in_another_spelling_are_refused() -> None:
 
 
 @pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
-def test_a_vector_of_another_length_is_refused(vector: bytes) -> None:
+def test_initial_vector_of_the_wrong_length_is_rejected(vector: bytes) -> None:
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(encode_envelope(initial_vector=base64.b64encode(vector).decode()))
 
 
 @pytest.mark.parametrize("size", [24, 32])
-def test_a_longer_key_is_refused(size: int) -> None:
+def test_longer_aes_key_is_rejected(size: int) -> None:
     client = FlowClient(PUBLIC_PEM)
     client._aes_key = b"k" * size
     with pytest.raises(DecryptionError):
@@ -99,7 +99,7 @@ def test_a_longer_key_is_refused(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 15])
-def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
+def test_aes_key_that_is_too_short_is_rejected(size: int) -> None:
     encrypted = load_pem_public_key(PUBLIC_PEM.encode()).encrypt(b"k" * size, OAEP_PADDING)
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(encode_envelope(encrypted_aes_key=base64.b64encode(encrypted).decode()))
@@ -108,19 +108,19 @@ def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
 @pytest.mark.parametrize(
     "plain", [b"", b"[]", b'"text"', b"{", b"\xff", b'{"a":' * 50_000], ids=range(6)
 )
-def test_what_is_no_json_object_inside_cannot_be_opened(plain: bytes) -> None:
+def test_plaintext_that_is_not_a_json_object_is_rejected(plain: bytes) -> None:
     body = FlowClient(PUBLIC_PEM).encrypt(msgspec.Raw(plain))
     with pytest.raises(DecryptionError):
         FLOW_KEY.decrypt(body)
 
 
-def test_another_key_cannot_open() -> None:
+def test_another_private_key_cannot_decrypt() -> None:
     other = FlowKey(encode_pem(rsa.generate_private_key(65537, 2048)))
     with pytest.raises(DecryptionError):
         other.decrypt(BODY)
 
 
-def test_what_was_opened_is_not_shown() -> None:
+def test_decrypted_request_is_not_in_the_repr() -> None:
     assert "4821" not in repr(FLOW_KEY.decrypt(BODY))
 
 
@@ -140,6 +140,6 @@ def test_what_was_opened_is_not_shown() -> None:
     ],
     ids=["nonsense", "public", "elliptic", "short", "encrypted"],
 )
-def test_a_key_that_cannot_be_used_is_named(text: str, sentence: str) -> None:
+def test_unusable_private_key_is_reported_by_its_setting(text: str, sentence: str) -> None:
     with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + sentence):
         FlowKey(text)

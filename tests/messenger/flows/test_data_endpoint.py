@@ -28,24 +28,26 @@ from tapgate.store.database import Database
 FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "ended")})
 
 
-async def test_the_provider_asks_whether_we_are_there(stage: FlowDriver) -> None:
+async def test_ping_reports_active(stage: FlowDriver) -> None:
     request = {"version": "3.0", "action": "ping"}
     assert await stage.send_request(request) == (200, {"data": {"status": "active"}})
 
 
-async def test_without_a_key_nothing_can_be_opened(stage: FlowDriver) -> None:
+async def test_request_without_a_configured_key_returns_421(stage: FlowDriver) -> None:
     body = FlowClient(PUBLIC_PEM).encrypt({"action": "ping"})
     stage.flow_key = None
     assert await data_endpoint.handle(stage, body, stage.handle_entry) == (421, "")
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"\x00\xff", b'{"action": "ping"}'])
-async def test_what_cannot_be_opened(stage: FlowDriver, body: bytes) -> None:
+async def test_body_that_cannot_be_decrypted_returns_421(stage: FlowDriver, body: bytes) -> None:
     assert await data_endpoint.handle(stage, body, stage.handle_entry) == (421, "")
 
 
 @pytest.mark.parametrize("action", ["INIT", "BACK"])
-async def test_a_form_is_shown(stage: FlowDriver, action: str) -> None:
+async def test_form_screen_is_rendered_in_the_forms_language(
+    stage: FlowDriver, action: str
+) -> None:
     token = await stage.issue_form(language="fr")
     status, answer = await stage.send_request({"action": action, "flow_token": token, "data": None})
     assert status == 200
@@ -77,7 +79,7 @@ async def test_a_form_is_shown(stage: FlowDriver, action: str) -> None:
         ),
     ],
 )
-async def test_what_is_entered_is_handed_on(
+async def test_submission_is_passed_to_the_handler(
     stage: FlowDriver, form: str, data: dict[str, str], entered: FormSubmitted
 ) -> None:
     token = await stage.issue_form(form)
@@ -85,7 +87,7 @@ async def test_what_is_entered_is_handed_on(
     assert stage.entries == [entered]
 
 
-async def test_a_mistake_is_shown_on_the_screen_and_goes_no_further(stage: FlowDriver) -> None:
+async def test_invalid_submission_is_shown_on_the_screen_and_not_handled(stage: FlowDriver) -> None:
     token = await stage.issue_form("new_pin", "fr")
     status, answer = await stage.submit_form(token, new_pin="1234", repeated_pin="1235")
     assert (status, answer["screen"]) == (200, "NEW_PIN")
@@ -93,7 +95,7 @@ async def test_a_mistake_is_shown_on_the_screen_and_goes_no_further(stage: FlowD
     assert stage.entries == []
 
 
-async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: FlowDriver) -> None:
+async def test_form_can_be_submitted_again_after_a_wrong_pin(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     status, answer = await stage.submit_form(token, pin=WRONG_PIN)
     assert (status, answer["screen"]) == (200, "PIN")
@@ -101,14 +103,14 @@ async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: FlowDriver) -
     assert await stage.submit_form(token, pin=CORRECT_PIN) == build_success(token)
 
 
-async def test_a_refusal_without_words_is_given_some(stage: FlowDriver) -> None:
+async def test_rejection_without_a_text_gets_a_default_message(stage: FlowDriver) -> None:
     stage.wrong_pin_text = ""
     _, answer = await stage.submit_form(await stage.issue_form(), pin=WRONG_PIN)
     assert answer["data"]["error_message"] == screens.get_error_text("en", "try_again")
 
 
 @pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(CORRECT_PIN)])
-async def test_a_failure_is_told_kindly_and_the_form_stays(
+async def test_failed_submission_shows_an_error_and_keeps_the_form(
     stage: FlowDriver, failure: Exception
 ) -> None:
     token, stage.failure = await stage.issue_form(), failure
@@ -119,7 +121,7 @@ async def test_a_failure_is_told_kindly_and_the_form_stays(
     assert await stage.submit_form(token, pin=CORRECT_PIN) == build_success(token)
 
 
-async def test_while_the_database_is_away(stage: FlowDriver) -> None:
+async def test_unavailable_database_returns_503(stage: FlowDriver) -> None:
     away = await Database.connect("postgresql://nobody@127.0.0.1:1/nothing")
     try:
         status, answer = await FlowDriver(away).submit_form("token", pin=CORRECT_PIN)
@@ -130,14 +132,14 @@ async def test_while_the_database_is_away(stage: FlowDriver) -> None:
 
 @pytest.mark.parametrize("action", ["INIT", "BACK", "data_exchange"])
 @pytest.mark.parametrize("token", ["", "unknown", "\x00", None, 7, ["token"]])
-async def test_a_token_that_is_none(stage: FlowDriver, action: str, token: object) -> None:
+async def test_invalid_token_returns_427(stage: FlowDriver, action: str, token: object) -> None:
     assert (
         await stage.send_request({"action": action, "flow_token": token, "data": {}})
         == FORM_EXPIRED
     )
 
 
-async def test_an_expired_form_says_so_in_the_language_it_had(stage: FlowDriver) -> None:
+async def test_expired_form_is_reported_in_its_language(stage: FlowDriver) -> None:
     token = await stage.issue_form(language="fr")
     stage.advance_clock(minutes=5)
     ended = 427, {"error_msg": screens.get_error_text("fr", "ended")}
@@ -146,7 +148,7 @@ async def test_an_expired_form_says_so_in_the_language_it_had(stage: FlowDriver)
     assert stage.entries == []
 
 
-async def test_a_request_sent_again_does_nothing(stage: FlowDriver) -> None:
+async def test_replayed_request_has_no_effect(stage: FlowDriver) -> None:
     token, client = await stage.issue_form(), FlowClient(PUBLIC_PEM)
     body = client.encrypt(
         {"action": "data_exchange", "flow_token": token, "data": {"pin": CORRECT_PIN}}
@@ -156,14 +158,14 @@ async def test_a_request_sent_again_does_nothing(stage: FlowDriver) -> None:
     assert stage.used_count == 1
 
 
-async def test_of_two_at_once_one_acts(stage: FlowDriver) -> None:
+async def test_concurrent_submissions_use_the_form_once(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     answers = await asyncio.gather(*(stage.submit_form(token, pin=CORRECT_PIN) for _ in range(6)))
     assert sorted(status for status, _ in answers) == [200, *[427] * 5]
     assert stage.used_count == 1
 
 
-async def test_the_form_is_used_between_finding_and_entering(stage: FlowDriver) -> None:
+async def test_form_used_between_lookup_and_submission_returns_427(stage: FlowDriver) -> None:
     token = await stage.issue_form(language="fr")
     both_found = asyncio.Barrier(2)
 
@@ -183,7 +185,7 @@ async def test_the_form_is_used_between_finding_and_entering(stage: FlowDriver) 
 
 
 @pytest.mark.parametrize("action", ["INIT", "data_exchange"])
-async def test_an_error_of_the_client_is_acknowledged(stage: FlowDriver, action: str) -> None:
+async def test_client_error_is_acknowledged(stage: FlowDriver, action: str) -> None:
     token = await stage.issue_form()
     data = {"error": "INVALID_SCREEN_TRANSITION", "error_message": "..."}
     request = {"action": action, "flow_token": token, "data": data}
@@ -191,7 +193,7 @@ async def test_an_error_of_the_client_is_acknowledged(stage: FlowDriver, action:
 
 
 @pytest.mark.parametrize("action", ["PING", "complete", None, 1, [], {}])
-async def test_an_action_that_is_none(stage: FlowDriver, action: object) -> None:
+async def test_unknown_action_returns_400(stage: FlowDriver, action: object) -> None:
     status, answer = await stage.send_request(
         {"action": action, "flow_token": await stage.issue_form()}
     )
@@ -216,7 +218,7 @@ requests = st.fixed_dictionaries(
 
 @settings(max_examples=60)
 @given(requests, st.booleans())
-async def test_whatever_is_asked_is_answered(
+async def test_arbitrary_request_gets_a_response(
     stage: FlowDriver, request: dict[str, Any], known: bool
 ) -> None:
     if known:
@@ -226,7 +228,7 @@ async def test_whatever_is_asked_is_answered(
     assert isinstance(answer, dict)
 
 
-async def test_a_pin_is_in_no_log_line_no_table_and_no_answer(stage: FlowDriver) -> None:
+async def test_pin_appears_in_no_log_table_or_response(stage: FlowDriver) -> None:
     lines, answers = io.BytesIO(), []
     before = structlog.get_config()
     logs.configure(lines)

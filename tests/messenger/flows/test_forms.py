@@ -15,7 +15,7 @@ async def use_form(stage: FlowDriver, token: str) -> bool:
         return await forms.mark_used(tx, forms.hash_token(token), stage.now)
 
 
-async def test_a_form_is_found_by_its_token_alone(stage: FlowDriver) -> None:
+async def test_form_is_found_only_by_its_token(stage: FlowDriver) -> None:
     token = await stage.issue_form("change_pin", "fr", "op1")
     assert await find_form(stage, token) == Form(
         token_hash=forms.hash_token(token),
@@ -29,14 +29,14 @@ async def test_a_form_is_found_by_its_token_alone(stage: FlowDriver) -> None:
     assert await find_form(stage, "") is None
 
 
-async def test_the_token_itself_is_not_kept(stage: FlowDriver) -> None:
+async def test_token_is_not_stored_in_plain_text(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     rows = await stage.database.fetch("SELECT f::text AS row FROM messenger.forms f")
     assert rows
     assert not any(token in row["row"] or token.encode().hex() in row["row"] for row in rows)
 
 
-async def test_a_form_ends_after_five_minutes(stage: FlowDriver) -> None:
+async def test_form_expires_after_five_minutes(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     stage.advance_clock(minutes=5, microseconds=-1)
     assert await find_form(stage, token) is not None
@@ -44,7 +44,7 @@ async def test_a_form_ends_after_five_minutes(stage: FlowDriver) -> None:
     assert await find_form(stage, token) is None
 
 
-async def test_a_form_is_used_once(stage: FlowDriver) -> None:
+async def test_form_is_used_once(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     assert sorted(await asyncio.gather(*(use_form(stage, token) for _ in range(8)))) == [
         *[False] * 7,
@@ -53,13 +53,13 @@ async def test_a_form_is_used_once(stage: FlowDriver) -> None:
     assert await find_form(stage, token) is None
 
 
-async def test_a_form_found_in_time_may_be_used_a_little_later(stage: FlowDriver) -> None:
+async def test_form_found_before_expiry_can_be_used_shortly_after(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     stage.advance_clock(minutes=6)
     assert await use_form(stage, token)
 
 
-async def test_use_that_is_rolled_back_did_not_happen(stage: FlowDriver) -> None:
+async def test_rolled_back_use_leaves_the_form_usable(stage: FlowDriver) -> None:
     token = await stage.issue_form()
     try:
         async with stage.database.transaction() as tx:
@@ -70,7 +70,7 @@ async def test_use_that_is_rolled_back_did_not_happen(stage: FlowDriver) -> None
     assert await use_form(stage, token)
 
 
-async def test_a_new_form_ends_the_older_one_of_its_operation(stage: FlowDriver) -> None:
+async def test_new_form_invalidates_the_previous_form_of_its_operation(stage: FlowDriver) -> None:
     older = await stage.issue_form(operation="op1")
     other = await stage.issue_form(operation="op2")
     newer = await stage.issue_form(operation="op1")
@@ -80,7 +80,7 @@ async def test_a_new_form_ends_the_older_one_of_its_operation(stage: FlowDriver)
     assert await find_form(stage, newer) is not None
 
 
-async def test_the_newest_forms_of_a_person_are_kept(stage: FlowDriver) -> None:
+async def test_only_the_newest_forms_of_a_person_are_kept(stage: FlowDriver) -> None:
     tokens = []
     for number in range(forms.MAX_FORMS_PER_PERSON + 5):
         tokens.append(await stage.issue_form(operation=f"op{number}"))

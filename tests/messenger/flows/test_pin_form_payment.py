@@ -1,5 +1,4 @@
-"""A PIN form from the chat to the payment: the conversation, its lease and the outbox are the real
-ones, the gateway is a model of it."""
+"""PIN form from chat to payment: real conversation, lease and outbox, with a fake gateway."""
 
 import asyncio
 import io
@@ -58,7 +57,7 @@ class ChatDriver:
     async def perform(
         self, call: GatewayRequest
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
-        await asyncio.sleep(0.01)  # as if it were far away
+        await asyncio.sleep(0.01)  # simulates network latency
         return (
             GatewayUnreachable(uncertain=False)
             if self.is_unreachable
@@ -105,7 +104,7 @@ def chat(database: Database, tmp_path: Path) -> ChatDriver:
 FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "ended")})
 
 
-async def test_a_right_pin_pays_once_and_the_receipt_comes_by_chat(chat: ChatDriver) -> None:
+async def test_correct_pin_pays_once_and_the_receipt_is_sent_in_the_chat(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     before = len(await chat.list_sent())
     assert await chat.submit_pin(token, PIN) == build_success(token)
@@ -117,10 +116,10 @@ async def test_a_right_pin_pays_once_and_the_receipt_comes_by_chat(chat: ChatDri
     assert len(chat.gateway.payments) == 1
 
 
-async def test_submitted_twice_at_once_it_is_paid_once(
+async def test_concurrent_submissions_pay_once(
     chat: ChatDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Each waits for the one before, however busy the machine is.
+    # Submissions wait for each other, so the lease timeout must hold on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     token = await chat.drive_to_pin_form()
     answers = await asyncio.gather(*(chat.submit_pin(token, PIN) for _ in range(4)))
@@ -128,7 +127,7 @@ async def test_submitted_twice_at_once_it_is_paid_once(
     assert len(chat.gateway.payments) == 1
 
 
-async def test_a_wrong_pin_is_told_on_the_screen_and_not_in_the_chat(chat: ChatDriver) -> None:
+async def test_wrong_pin_is_shown_on_the_screen_and_not_in_the_chat(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     before = len(await chat.list_sent())
     status, answer = await chat.submit_pin(token, WRONG_PIN)
@@ -138,7 +137,7 @@ async def test_a_wrong_pin_is_told_on_the_screen_and_not_in_the_chat(chat: ChatD
     assert await chat.submit_pin(token, PIN) == build_success(token)
 
 
-async def test_while_the_gateway_is_away_the_form_stays(chat: ChatDriver) -> None:
+async def test_form_stays_usable_while_the_gateway_is_unreachable(chat: ChatDriver) -> None:
     token, chat.is_unreachable = await chat.drive_to_pin_form(), True
     status, answer = await chat.submit_pin(token, PIN)
     assert (status, answer["screen"]) == (200, "PIN")
@@ -148,14 +147,14 @@ async def test_while_the_gateway_is_away_the_form_stays(chat: ChatDriver) -> Non
     assert len(chat.gateway.payments) == 1
 
 
-async def test_what_was_cancelled_in_the_chat_cannot_be_paid(chat: ChatDriver) -> None:
+async def test_payment_cancelled_in_the_chat_cannot_be_submitted(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     await chat.send_text("cancel")
     assert await chat.submit_pin(token, PIN) == FORM_EXPIRED
     assert chat.gateway.payments == []
 
 
-async def test_a_form_outlives_neither_its_time_nor_the_conversation(chat: ChatDriver) -> None:
+async def test_form_expires_with_the_conversation(chat: ChatDriver) -> None:
     token = await chat.drive_to_pin_form()
     chat.clock.advance(minutes=5)
     assert await chat.submit_pin(token, PIN) == FORM_EXPIRED

@@ -1,4 +1,4 @@
-"""What the code sends and reads is what was published at the provider."""
+"""The rendered and parsed screens match the flows published at the provider."""
 
 import json
 import re
@@ -35,14 +35,14 @@ def list_components(form: str, kind: str) -> list[dict[str, Any]]:
     return [one for one in get_screen(form)["layout"]["children"] if one["type"] == kind]
 
 
-def test_every_form_is_published_and_nothing_else() -> None:
+def test_published_flows_match_the_forms() -> None:
     names = {path.name for path in PUBLISHED_DIR.iterdir()}
     assert names == {f"tapgate_{form}.json" for form in FORMS}
     assert set(screens.SCREENS) == set(FORMS)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_flow_begins_and_ends_with_its_screen(form: str) -> None:
+def test_flow_has_one_terminal_screen(form: str) -> None:
     flow, screen = load_published(form), screens.SCREENS[form]
     assert flow["version"] == "7.0"
     assert flow["data_api_version"] == "3.0"
@@ -52,7 +52,7 @@ def test_a_flow_begins_and_ends_with_its_screen(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
+def test_screen_declares_and_uses_exactly_the_rendered_data(form: str) -> None:
     declared = get_screen(form)["data"]
     used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(get_screen(form)["layout"])))
     for language in LANGUAGES:
@@ -64,7 +64,7 @@ def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_screen_sends_exactly_the_fields_that_are_read(form: str) -> None:
+def test_screen_submits_exactly_the_parsed_fields(form: str) -> None:
     fields = list(screens.SCREENS[form].fields)
     (footer,) = list_components(form, "Footer")
     assert [field["name"] for field in list_components(form, "TextInput")] == fields
@@ -78,7 +78,7 @@ def test_a_screen_sends_exactly_the_fields_that_are_read(form: str) -> None:
         assert field["required"] is True
 
 
-def test_words_are_no_longer_than_the_client_shows() -> None:
+def test_screen_texts_fit_the_client_limits() -> None:
     longest = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
     for form in FORMS:
         for language in LANGUAGES:
@@ -87,7 +87,7 @@ def test_words_are_no_longer_than_the_client_shows() -> None:
                 assert len(value) <= longest.get(name, 20), (language, name)
 
 
-def test_an_error_is_shown_only_where_there_is_one() -> None:
+def test_error_message_is_present_only_on_error() -> None:
     assert "error_message" not in screens.render_screen(build_form("pin"))["data"]
     assert (
         screens.render_screen(build_form("pin"), "Wrong PIN.")["data"]["error_message"]
@@ -95,7 +95,7 @@ def test_an_error_is_shown_only_where_there_is_one() -> None:
     )
 
 
-def test_every_problem_has_words_in_every_language() -> None:
+def test_every_form_error_has_a_text_in_every_language() -> None:
     for kind in get_args(FormErrorCode):
         words = {screens.get_error_text(language, kind) for language in LANGUAGES}
         assert len(words) == len(LANGUAGES)
@@ -145,5 +145,7 @@ def test_every_problem_has_words_in_every_language() -> None:
         ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
     ],
 )
-def test_what_may_be_entered(form: str, data: dict[str, Any], outcome: FormSubmitted | str) -> None:
+def test_submission_is_validated(
+    form: str, data: dict[str, Any], outcome: FormSubmitted | str
+) -> None:
     assert screens.parse_submission(build_form(form), data) == outcome

@@ -14,8 +14,11 @@ __all__ = ["settings", "watch"]
 async def town(
     watch: LeakDetector, world: Harness, database_url: str, capfd: pytest.CaptureFixture[str]
 ) -> AsyncIterator[ServicesDriver]:
-    """In the end no secret is in any table, statement, answer or log line, and no PIN in any
-    reply."""
+    """Services under leak detection.
+
+    Teardown checks that no secret is in a table, statement, response or log line, and no PIN in
+    a reply.
+    """
     watch.add_secret("the key of forms", build_flow_key()[0])
     town = ServicesDriver(world, database_url)
     yield town

@@ -1,5 +1,4 @@
-"""A person with a phone: writes over the webhook or the compatibility endpoint, reads what comes
-back, fills in forms as the provider's client does."""
+"""Simulated phone that uses the webhook, the compatibility endpoint and forms."""
 
 import asyncio
 import itertools
@@ -34,7 +33,7 @@ def build_button_reply(option_id: str) -> dict[str, Any]:
 
 
 class Phone:
-    """`client` reaches a messenger; everything else is looked up in its database."""
+    """Sends through `client`, which reaches a messenger, and reads replies from its database."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class Phone:
         self._auth: httpx2.Auth | None = None
 
     def use_simulator(self, auth: httpx2.Auth) -> Self:
-        """From now on an internal service plays the provider."""
+        """Send further deliveries through the simulator API, with a service's credentials."""
         self._delivery_path, self._flow_path = (
             f"{SIMULATOR_PATH}/deliveries",
             f"{SIMULATOR_PATH}/flows",
@@ -66,7 +65,7 @@ class Phone:
     # The webhook
 
     def build_message(self, content: dict[str, Any], **fields: str) -> dict[str, Any]:
-        """A new message, later than the one before."""
+        """Build a message with a later timestamp than the previous one."""
         self._timestamp += 1
         return {
             "from": self.number.removeprefix("+"),
@@ -77,7 +76,7 @@ class Phone:
         }
 
     async def deliver(self, *messages: dict[str, Any]) -> None:
-        """As the provider does: one delivery, acknowledged."""
+        """Post one delivery in the provider's format and require its acknowledgment."""
         value = {
             "messaging_product": "whatsapp",
             "metadata": {"display_phone_number": "15550783881", "phone_number_id": "1065"},
@@ -94,7 +93,7 @@ class Phone:
         assert answer.status_code == 200, answer.text
 
     async def wait_until_handled(self) -> None:
-        """Everything that was delivered has been acted on."""
+        """Wait until every delivered message has been processed."""
         async with asyncio.timeout(30):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received
@@ -104,7 +103,7 @@ class Phone:
                 await asyncio.sleep(0.01)
 
     async def send_text(self, body: str) -> str:
-        """What is answered, as one text."""
+        """Send a text and return the replies as one text."""
         return await self.send(build_text(body))
 
     async def send(self, content: dict[str, Any]) -> str:
@@ -113,13 +112,13 @@ class Phone:
         return render_plain_text(await self.read_replies())  # type: ignore[arg-type]
 
     async def tap_option(self, title: str) -> str:
-        """An option of the last offer, by its title."""
+        """Tap an option of the last offer by its title."""
         offer = await self.get_last(OptionList)
         (chosen,) = (option.id for option in offer.options if option.title == title)
         return await self.send(build_button_reply(chosen))
 
     async def read_replies(self, *, everything: bool = False) -> list[OutgoingMessage]:
-        """What came since the last look, or ever."""
+        """Return the replies since the last read, or all of them."""
         rows = await self._database.fetch(
             """SELECT id, content FROM messenger.outbox
                WHERE address = $1 AND id > $2 ORDER BY id""",
@@ -131,7 +130,7 @@ class Phone:
         return [open_message(self._vault, row["id"], row["content"]) for row in rows]
 
     async def get_last(self, kind: type[Any]) -> Any:
-        """The newest message of a kind that this phone ever got."""
+        """Return the newest message of a type that was sent to this phone."""
         rows = await self._database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE address = $1 ORDER BY id DESC",
             self.number,
@@ -147,7 +146,7 @@ class Phone:
     async def submit_form(
         self, data: dict[str, str], token: str | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """The newest form; its status and the decrypted answer."""
+        """Submit the newest form and return the status and the decrypted response."""
         return await self.send_flow_request("data_exchange", token, data=data)
 
     async def send_flow_request(

@@ -1,5 +1,4 @@
-"""Tapgate as an operator runs it: gateway and messenger in processes of their own, and a provider
-that both talk HTTP with."""
+"""Gateway and messenger in separate processes, with a fake provider over HTTP."""
 
 import asyncio
 import contextlib
@@ -36,7 +35,7 @@ class RunningServices:
     def list_processes(self, service: str) -> list[psutil.Process]:
         found = []
         for child in self._supervisor.children():
-            with contextlib.suppress(psutil.Error):  # it may just have ended
+            with contextlib.suppress(psutil.Error):  # the process may have exited
                 if f"tapgate.{service}" in child.cmdline():
                     found.append(child)
         return found
@@ -71,7 +70,7 @@ async def run_services(
     workers: int = 1,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[RunningServices]:
-    """Told to stop in the end, and must stop by itself. `more` are further settings."""
+    """Run the services with the settings in `more`, and require a clean stop on SIGTERM."""
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("ab") as log:

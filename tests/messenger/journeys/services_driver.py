@@ -1,5 +1,4 @@
-"""Both services in this process, on one database: a gateway, and any number of messengers that
-reach it through the client."""
+"""Both services in this process on one database: a gateway and any number of messengers."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -28,7 +27,7 @@ from tapgate.messenger.wiring import open_services
 
 @cache
 def build_flow_key() -> tuple[str, str]:
-    """Private and public, as PEM."""
+    """Return the private and the public key in PEM format."""
     key = rsa.generate_private_key(65537, 2048)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -45,7 +44,7 @@ class ServicesDriver:
     async def run_messenger(
         self, *, http: httpx2.AsyncBaseTransport | None = None, **settings: Any
     ) -> AsyncIterator["MessengerDriver"]:
-        """With forms for PINs, unless the settings say otherwise."""
+        """Run a messenger; PIN forms are enabled unless the settings say otherwise."""
         chosen = {"messenger_flow_private_key": build_flow_key()[0], **settings}
         own = msgspec.structs.replace(self.harness.services.settings, **chosen)
         way = http or httpx2.ASGITransport(create_app(self.harness.services))
@@ -55,7 +54,7 @@ class ServicesDriver:
                 yield MessengerDriver(self.harness, services, client)
 
     async def list_sent_texts(self) -> tuple[str, list[str]]:
-        """Everything that people were told, and the one-time codes in it."""
+        """Return all texts sent to people, and the one-time codes among them."""
         services = self.harness.services
         kept = await services.database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
@@ -91,6 +90,6 @@ class MessengerDriver:
         self.client = client
 
     def create_phone(self, number: str) -> Phone:
-        """Looks into the database by the gateway's connections: those outlive a messenger."""
+        """Create a phone that reads through the gateway's pool, which outlives a messenger."""
         other = self._harness.services
         return Phone(number, self.client, other.database, other.vault, build_flow_key()[1])

@@ -1,4 +1,4 @@
-"""What the channel delivers is acted on once: however often, however much at once, whoever dies."""
+"""Deliveries are processed exactly once despite duplicates, concurrency and crashes."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ async def count_waiting(town: ServicesDriver) -> int:
     return count
 
 
-async def test_the_exact_body_of_the_interface(
+async def test_documented_delivery_body_is_processed(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="1234.50")
@@ -64,7 +64,7 @@ async def test_the_exact_body_of_the_interface(
     assert any("1,234.50 SLE" in getattr(reply, "text", "") for reply in await phone.read_replies())
 
 
-async def test_two_messages_in_one_delivery(
+async def test_two_messages_in_one_delivery_are_both_answered(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="1234.50")
@@ -78,7 +78,7 @@ async def test_two_messages_in_one_delivery(
     assert "100,000.00 SLE" in said
 
 
-async def test_messages_of_several_people_in_one_delivery(
+async def test_messages_of_several_people_in_one_delivery_are_all_answered(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phones = [
@@ -96,7 +96,7 @@ async def test_messages_of_several_people_in_one_delivery(
         assert amount in reply.text
 
 
-async def test_the_same_message_fifty_times_at_once_over_two_processes_acts_once(
+async def test_message_delivered_50_times_concurrently_to_two_processes_acts_once(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     world = town.harness
@@ -124,7 +124,7 @@ async def test_the_same_message_fifty_times_at_once_over_two_processes_acts_once
 
 
 class HangingTransport(httpx2.AsyncBaseTransport):
-    """A gateway that takes calls and never answers."""
+    """Gateway transport that accepts requests and never responds."""
 
     def __init__(self) -> None:
         self.request_received = asyncio.Event()
@@ -135,14 +135,14 @@ class HangingTransport(httpx2.AsyncBaseTransport):
         raise AssertionError
 
 
-async def test_what_was_acknowledged_is_acted_on_after_a_restart(town: ServicesDriver) -> None:
+async def test_acknowledged_message_is_processed_after_a_restart(town: ServicesDriver) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
     deaf = HangingTransport()
     async with town.run_messenger(http=deaf) as first:
         phone = first.create_phone(subscriber["phone_number"])
         await phone.deliver(phone.build_message(build_text("balance")))
         await deaf.request_received.wait()
-        # Stopped here, in the middle of it.
+        # The messenger stops here, while the message is being processed.
     assert await count_waiting(town) == 1
     async with town.run_messenger() as second:
         phone = second.create_phone(subscriber["phone_number"])
@@ -150,7 +150,7 @@ async def test_what_was_acknowledged_is_acted_on_after_a_restart(town: ServicesD
         assert any("77.00 SLE" in getattr(one, "text", "") for one in await phone.read_replies())
 
 
-async def test_a_text_that_may_hold_a_pin_is_asked_for_again_when_its_process_died(
+async def test_text_that_may_contain_a_pin_is_requested_again_after_a_crash(
     town: ServicesDriver,
 ) -> None:
     settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
@@ -183,7 +183,7 @@ async def test_a_text_that_may_hold_a_pin_is_asked_for_again_when_its_process_di
 
 
 class LostReceiptTransport(httpx2.AsyncBaseTransport):
-    """A gateway whose answer to a payment never arrives."""
+    """Gateway transport that executes a payment but loses its response."""
 
     def __init__(self, town: ServicesDriver) -> None:
         self._gateway = httpx2.ASGITransport(create_app(town.harness.services))
@@ -198,7 +198,7 @@ class LostReceiptTransport(httpx2.AsyncBaseTransport):
 
 
 @pytest.mark.parametrize("way", ["text", "form"])
-async def test_who_paid_while_the_process_died_is_not_told_that_it_was_cancelled(
+async def test_payment_executed_during_a_crash_is_not_reported_as_cancelled(
     town: ServicesDriver, way: str
 ) -> None:
     text_pins: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
@@ -237,7 +237,7 @@ async def test_who_paid_while_the_process_died_is_not_told_that_it_was_cancelled
     assert await town.get_balance(recipient["id"]) == "100.00"
 
 
-async def test_a_gateway_that_is_down_gets_a_kind_answer(town: ServicesDriver) -> None:
+async def test_unreachable_gateway_still_gets_a_reply(town: ServicesDriver) -> None:
     class Down(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             raise httpx2.ConnectError("refused")
@@ -252,11 +252,11 @@ async def test_a_gateway_that_is_down_gets_a_kind_answer(town: ServicesDriver) -
         assert answer.json()["answer"]
         said = await phone.send_text("balance")
         assert said
-        # Help needs no gateway.
+        # Help does not require the gateway.
         assert "status" not in await phone.send_by_bridge("help")
 
 
-async def test_who_used_the_rate_up_elsewhere_is_asked_to_slow_down_too(
+async def test_rate_limit_reached_on_the_bridge_gets_one_webhook_notice(
     town: ServicesDriver,
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -271,7 +271,7 @@ async def test_who_used_the_rate_up_elsewhere_is_asked_to_slow_down_too(
         assert len(await phone.read_replies()) == 1
 
 
-async def test_a_message_without_words_gets_an_answer(
+async def test_message_without_text_gets_a_reply(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phone = messenger.create_phone((await town.harness.create_subscriber())["phone_number"])
@@ -282,7 +282,9 @@ async def test_a_message_without_words_gets_an_answer(
 
 
 @pytest.mark.parametrize("where", ["webhook", "bridge"])
-async def test_over_the_rate_a_message_is_not_acted_on(town: ServicesDriver, where: str) -> None:
+async def test_message_over_the_rate_limit_is_not_processed(
+    town: ServicesDriver, where: str
+) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
     async with town.run_messenger(messenger_rate=3) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
@@ -306,7 +308,9 @@ async def test_over_the_rate_a_message_is_not_acted_on(town: ServicesDriver, whe
         assert "77.00" not in slow_down.text
 
 
-async def test_a_message_from_the_future_makes_no_later_one_late(town: ServicesDriver) -> None:
+async def test_message_with_a_future_timestamp_does_not_make_later_messages_late(
+    town: ServicesDriver,
+) -> None:
     world = town.harness
     sender, recipient = (
         await world.create_subscriber(balance="1000.00"),
@@ -322,7 +326,7 @@ async def test_a_message_from_the_future_makes_no_later_one_late(town: ServicesD
         assert await phone.get_last(PinForm)
 
 
-async def test_a_changed_number_is_heard_over_the_rate(town: ServicesDriver) -> None:
+async def test_number_change_is_processed_over_the_rate_limit(town: ServicesDriver) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
     async with town.run_messenger(messenger_rate=1) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
@@ -333,10 +337,10 @@ async def test_a_changed_number_is_heard_over_the_rate(town: ServicesDriver) -> 
         assert not person.trusted
 
 
-async def test_what_cannot_be_read_any_more_does_not_stop_what_comes_after_it(
+async def test_unreadable_message_does_not_block_later_messages(
     town: ServicesDriver,
 ) -> None:
-    """Stored by another version of this program."""
+    """The message may have been stored by another version of the program."""
     subscriber = await town.harness.create_subscriber(balance="77.00")
     async with town.run_messenger(http=HangingTransport()) as first:
         phone = first.create_phone(subscriber["phone_number"])
@@ -350,10 +354,10 @@ async def test_what_cannot_be_read_any_more_does_not_stop_what_comes_after_it(
         assert "77.00" in await phone.send_text("balance")
 
 
-async def test_those_who_wait_long_do_not_keep_others_waiting(
+async def test_blocked_conversations_do_not_starve_others(
     town: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More of them than are looked for at once, left behind by another process."""
+    """More addresses than one sweep loads are blocked by leases of another process."""
     monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
     database = town.harness.services.database
     subscriber = await town.harness.create_subscriber(balance="77.00")
@@ -378,7 +382,7 @@ async def test_those_who_wait_long_do_not_keep_others_waiting(
         assert "77.00" in render_plain_text(await phone.read_replies())
 
 
-async def test_deliveries_of_the_same_messages_in_any_order_do_not_wait_for_each_other(
+async def test_concurrent_deliveries_of_the_same_messages_do_not_deadlock(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phones = [messenger.create_phone(town.harness.new_phone_number()) for _ in range(4)]
@@ -392,7 +396,7 @@ async def test_deliveries_of_the_same_messages_in_any_order_do_not_wait_for_each
     assert stored == len(messages)
 
 
-async def test_messages_of_one_second_are_handled_in_their_order(
+async def test_messages_with_equal_timestamps_are_processed_in_delivery_order(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     phone = messenger.create_phone(town.harness.new_phone_number())
@@ -406,8 +410,10 @@ async def test_messages_of_one_second_are_handled_in_their_order(
 
 
 class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
-    """A gateway that takes its time, and counts how much is asked of it meanwhile. The first who
-    asks waits until somebody else does."""
+    """Slow gateway that records its peak concurrency.
+
+    The first request waits until a second one arrives.
+    """
 
     def __init__(self, town: ServicesDriver) -> None:
         self._gateway = httpx2.ASGITransport(create_app(town.harness.services))
@@ -426,7 +432,7 @@ class ConcurrencyCountingTransport(httpx2.AsyncBaseTransport):
         return await self._gateway.handle_async_request(request)
 
 
-async def test_a_crowd_is_answered_a_few_at_a_time(
+async def test_concurrent_conversations_are_limited(
     town: ServicesDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox_worker, "_MAX_CONCURRENT_CONVERSATIONS", 2)

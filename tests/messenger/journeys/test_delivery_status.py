@@ -1,4 +1,4 @@
-"""The provider's reports, from the webhook to what support staff see."""
+"""Delivery status reports, from the provider's webhook to the support view."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ async def send_code(
     record: dict[str, Any],
     channel_id: str = "wamid.code",
 ) -> None:
-    """The gateway sends a code, the messenger takes it, and the provider accepts it."""
+    """Have the gateway send a code that the messenger accepts and the provider acknowledges."""
     world = town.harness
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await world.client.post(url, auth=world.get_service_auth())).status_code == 200
@@ -63,7 +63,7 @@ async def deliver_status(messenger: MessengerDriver, status: str, **fields: Any)
     assert answer.status_code == 200
 
 
-async def test_a_failed_code_is_visible_to_support_staff(
+async def test_failed_code_is_visible_to_support_staff(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     record = await town.harness.create_subscriber()
@@ -79,7 +79,7 @@ async def test_a_failed_code_is_visible_to_support_staff(
     )
 
 
-async def test_a_report_is_repeated_until_the_gateway_has_it(
+async def test_status_report_is_retried_until_the_gateway_accepts_it(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     record = await town.harness.create_subscriber()
@@ -91,7 +91,7 @@ async def test_a_report_is_repeated_until_the_gateway_has_it(
     await send_code(town, messenger, record)
     await wait_for_status(
         town, record, "sent"
-    )  # by the messenger's own reporter, which is stopped then
+    )  # by the messenger's own reporter, which is then disabled
     database = town.harness.services.database
     await database.execute("UPDATE messages SET delivery = NULL")
     await database.execute(
@@ -111,7 +111,7 @@ async def test_a_report_is_repeated_until_the_gateway_has_it(
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
 
 
-async def test_a_refused_report_does_not_hold_up_the_others(
+async def test_rejected_status_report_does_not_block_other_reports(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     bad, good = await town.harness.create_subscriber(), await town.harness.create_subscriber()

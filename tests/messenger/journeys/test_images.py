@@ -1,4 +1,4 @@
-"""Pictures for KYC, over both endpoints."""
+"""KYC images over both endpoints."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ def build_image(form: str) -> bytes:
 
 
 def build_decompression_bomb() -> bytes:
-    """A PNG of a few hundred bytes that claims to have more pixels than fit into memory."""
+    """Build a PNG of a few hundred bytes that declares more pixels than fit into memory."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -53,7 +53,7 @@ async def list_documents(town: ServicesDriver, subscriber_id: str) -> list[dict[
 
 
 @pytest.mark.parametrize(("content", "kind"), [(JPEG, "image/jpeg"), (PNG, "image/png")])
-async def test_jpeg_and_png_are_passed_on(
+async def test_jpeg_and_png_are_forwarded_as_kyc_documents(
     town: ServicesDriver, messenger: MessengerDriver, content: bytes, kind: str
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -71,7 +71,7 @@ async def test_jpeg_and_png_are_passed_on(
 @pytest.mark.parametrize(
     ("language", "said"), [("english", "several pictures"), ("français", "plusieurs photos")]
 )
-async def test_the_limit_per_document_is_explained_in_the_chat(
+async def test_limit_per_document_is_explained_in_the_chat(
     town: ServicesDriver, messenger: MessengerDriver, language: str, said: str
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -86,13 +86,13 @@ async def test_the_limit_per_document_is_explained_in_the_chat(
         assert answer.status_code == 200
     assert said in answer.json()["answer"]
     assert len(await list_documents(town, subscriber["id"])) == 4
-    # Another document can be sent right away.
+    # Another document type is still accepted.
     await phone.send_by_bridge("3")
     assert said not in (await phone.post_to_bridge(**sent)).json()["answer"]
     assert len(await list_documents(town, subscriber["id"])) == 5
 
 
-async def test_the_daily_limit_is_explained_in_the_chat(
+async def test_daily_limit_is_explained_in_the_chat(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -126,7 +126,7 @@ REJECTED_MEDIA = {
 
 
 @pytest.mark.parametrize("name", REJECTED_MEDIA)
-async def test_what_is_no_picture_is_refused_with_a_clear_answer(
+async def test_invalid_image_is_rejected_with_a_clear_error(
     town: ServicesDriver, messenger: MessengerDriver, name: str
 ) -> None:
     subscriber = await town.harness.create_subscriber()

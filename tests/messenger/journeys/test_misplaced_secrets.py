@@ -1,4 +1,4 @@
-"""What people should not write, wherever they write it. In the end it is nowhere: see `town`."""
+"""Secrets in unexpected places; the `town` fixture verifies that none of them leaks."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def _looked_for(watch: LeakDetector) -> None:
 
 
 @pytest.mark.parametrize("before", ["register", "send money", "change pin"])
-async def test_in_the_chat(town: ServicesDriver, before: str) -> None:
+async def test_pin_in_a_chat_message_does_not_leak(town: ServicesDriver, before: str) -> None:
     known = await town.harness.create_subscriber(balance="77.00")
     number = town.harness.new_phone_number() if before == "register" else known["phone_number"]
     async with town.run_messenger(messenger_rate=1000) as messenger:
@@ -37,7 +37,9 @@ async def test_in_the_chat(town: ServicesDriver, before: str) -> None:
             await phone.send_by_bridge(slip)
 
 
-async def test_around_the_message(messenger: MessengerDriver, town: ServicesDriver) -> None:
+async def test_pin_in_other_message_fields_does_not_leak(
+    messenger: MessengerDriver, town: ServicesDriver
+) -> None:
     phone = messenger.create_phone(town.harness.new_phone_number())
     media = {"data": "AAAA", "mimetype": f"image/{PIN}", "filename": f"pin {PIN}.png", "size": 3}
     for fields in (
@@ -59,7 +61,9 @@ async def test_around_the_message(messenger: MessengerDriver, town: ServicesDriv
     await phone.wait_until_handled()
 
 
-async def test_around_the_endpoints(messenger: MessengerDriver, watch: LeakDetector) -> None:
+async def test_secrets_in_malformed_requests_do_not_leak(
+    messenger: MessengerDriver, watch: LeakDetector
+) -> None:
     token = "canary-verify-token-51d0"
     watch.add_secret("a verify token", token)
     query = {"hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": "1"}

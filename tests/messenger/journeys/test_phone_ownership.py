@@ -1,4 +1,4 @@
-"""Whose wallet it is: people who hide their number, and numbers that change hands."""
+"""Phone ownership: hidden numbers and numbers that change owner."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,12 +13,12 @@ from tapgate.messenger.model.replies import Template
 
 
 def create_hidden_number_phone(messenger: MessengerDriver, user_id: str) -> Phone:
-    """Somebody who does not show a number."""
+    """Create a phone that does not disclose its number."""
     return messenger.create_phone(f"user:{user_id}")
 
 
 async def send_text(phone: Phone, words: str) -> str:
-    """As the channel delivers it when there is a user id only."""
+    """Deliver a text with only a user id, as the channel does for hidden numbers."""
     message = phone.build_message(build_text(words)) | {
         "from_user_id": phone.number.removeprefix("user:")
     }
@@ -34,7 +34,7 @@ async def get_pending_code(messenger: MessengerDriver, number: str) -> str:
     return template.parameters[0]
 
 
-async def test_who_hides_the_number_proves_one_by_a_code(
+async def test_hidden_number_is_verified_by_a_one_time_code(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
@@ -46,13 +46,13 @@ async def test_who_hides_the_number_proves_one_by_a_code(
     assert "77.00" not in await send_text(ada, wrong)
     assert "77.00" in await send_text(ada, code)
     assert "77.00" in await send_text(ada, "balance")
-    # Nobody else is her because of it.
+    # The code does not verify another user.
     eve = create_hidden_number_phone(messenger, "eve-1")
     await send_text(eve, "balance")
     assert "77.00" not in await send_text(eve, code)
 
 
-async def test_a_code_is_tried_three_times_and_not_sent_to_pester(
+async def test_code_allows_three_attempts_and_is_not_resent_repeatedly(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
@@ -74,8 +74,8 @@ async def test_a_code_is_tried_three_times_and_not_sent_to_pester(
     assert code.encode() not in codes["code_hash"]
 
 
-async def test_codes_cannot_be_guessed_in_the_long_run(messenger: MessengerDriver) -> None:
-    """Whoever asks for a code each minute, at any number of addresses, gets a few an hour."""
+async def test_codes_per_phone_number_are_limited_per_hour(messenger: MessengerDriver) -> None:
+    """Requests from many addresses count together, so codes cannot be guessed over time."""
     services, clock = messenger.services, FakeClock()
     clock.now = services.clock()
     services.clock = clock
@@ -90,7 +90,7 @@ async def test_codes_cannot_be_guessed_in_the_long_run(messenger: MessengerDrive
     assert await services.database.fetchval(count) == one_time_codes.MAX_CODES_PER_HOUR + 1
 
 
-async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
+async def test_gateway_codes_and_chat_codes_share_one_limit(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -108,7 +108,9 @@ async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
     assert (await town.gateway.post(url, auth=town.harness.get_service_auth())).status_code == 429
 
 
-async def test_nobody_has_codes_sent_to_many(messenger: MessengerDriver) -> None:
+async def test_codes_requested_by_one_user_are_limited_across_phone_numbers(
+    messenger: MessengerDriver,
+) -> None:
     services, eve = messenger.services, Person(address="user:eve", phone=None)
     for number in range(20):
         await one_time_codes.send_code(services, eve, f"+232761234{number:02}")
@@ -121,7 +123,7 @@ def build_number_change(phone: Phone) -> dict[str, Any]:
     return phone.build_message({"type": "system", "system": system})
 
 
-async def test_a_number_that_changed_hands_is_trusted_again_by_the_pin(
+async def test_number_change_revokes_trust_until_the_pin_is_entered(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")
@@ -137,7 +139,7 @@ async def test_a_number_that_changed_hands_is_trusted_again_by_the_pin(
     assert "77.00" in await phone.send_text("balance")
 
 
-async def test_a_number_that_the_subscriber_gave_up_is_nobodys(
+async def test_former_phone_number_no_longer_accesses_the_wallet(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     subscriber = await town.harness.create_subscriber(balance="77.00")

@@ -1,5 +1,8 @@
-"""The whole of it as an operator runs it: started processes, a provider over HTTP with signed
-deliveries, forms encrypted as the provider does it, kills; then a search for the PIN."""
+"""End-to-end journey over real processes.
+
+The provider speaks HTTP with signed deliveries and encrypted forms, processes are killed, and
+the test ends with a search for leaked PINs.
+"""
 
 import asyncio
 import io
@@ -41,7 +44,7 @@ PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
 
 class ProviderUser:
-    """Writes through the provider, reads what the provider was given for them."""
+    """User who writes through the provider and reads the messages it received for them."""
 
     def __init__(
         self, number: str, provider: Provider, running: RunningServices, db: Database
@@ -68,7 +71,7 @@ class ProviderUser:
         raise AssertionError(f"nothing to tap on says {title}")
 
     async def read_replies(self) -> str:
-        """Everything that came since, once all is handled and sent."""
+        """Wait until everything is processed and sent, and return the new messages."""
         async with asyncio.timeout(60):
             while await self._database.fetchval(
                 """SELECT EXISTS (SELECT FROM messenger.received
@@ -83,7 +86,7 @@ class ProviderUser:
         return "\n".join(json.dumps(one.message, ensure_ascii=False) for one in new)
 
     async def submit_form(self, **fields: str) -> tuple[int, dict[str, Any]]:
-        """Fills in the newest form, then closes it when it is done."""
+        """Submit the newest form, and close it on success."""
         token = next(
             sent.message["interactive"]["action"]["parameters"]["flow_token"]
             for sent in reversed(self._provider.list_sent_to(self.number))
@@ -144,7 +147,7 @@ async def stage(
     watch.add_folder(folder / "data")
 
 
-async def test_a_life_with_a_wallet_in_a_chat(
+async def test_full_wallet_journey_in_the_chat(
     stage: tuple[RunningServices, Provider, AsyncTapgateClient],
     folder: Path,
     database_url: str,
@@ -155,7 +158,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     mary = ProviderUser("+23276100001", made, running, database)
     john = ProviderUser("+23276100002", made, running, database)
 
-    # Both register, each in a form, in their own language.
+    # Both register with a form, each in their own language.
     await mary.send_text("hello")
     await mary.send_text("register")
     await mary.send_text("Mary Sesay")
@@ -171,7 +174,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     subscribers = {one.phone_number: one async for one in gateway.subscribers.list()}
     assert set(subscribers) == {mary.number, john.number}
 
-    # John gets a card, Mary gets money.
+    # John links a card, and Mary's wallet is funded.
     await gateway.cards.upload(b"Serial No.,MAC Address\nTAP-900001,04:A1:B2:C3:D4:E5:F6\n")
     await john.send_text("lier une carte")
     await john.send_text("TAP-900001")
@@ -185,7 +188,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
         amount="1000.00",
     )
 
-    # She pays him; the wrong PIN once, every message three times.
+    # Mary pays John: one wrong PIN, every message delivered three times.
     assert "1,000.00 SLE" in await mary.send_text("balance", copies=3)
     await mary.send_text("send money", copies=3)
     await mary.send_text(john.number, copies=3)
@@ -199,7 +202,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     assert (await mary.submit_form(pin=PIN))[0] == 427
     assert "797.00 SLE" in await mary.read_replies()
 
-    # The gateway's own messages come through the messenger.
+    # Notifications of the gateway are sent through the messenger.
     assert "money_received" in await wait_for_notification(john)
     await gateway.subscribers.request_pin_reset(subscribers[john.number].id)
     assert "one_time_code" in await wait_for_notification(john)
@@ -208,7 +211,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
 
     assert "200.00 SLE" in await john.send_text("solde")
 
-    # Everything else that she can do, also what is not wise.
+    # The other commands, including messages that contain the PIN.
     await mary.send_text(f"my pin is {PIN}")
     await mary.send_text(PIN)
     for words in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
@@ -228,7 +231,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     await john.send_text("1")
     assert "Your latest transactions" in await john.send_text("balance")
 
-    # Killed between the acknowledgement and the act: the gateway does not answer meanwhile.
+    # Kill the messenger after the acknowledgment, while the paused gateway does not respond.
     running.send_signal("gateway", signal.SIGSTOP)
     await made.send_user_message(mary.wa_id, UserMessage(text="balance"))
     await wait_until(lambda: has_pending_work(database, mary.number))
@@ -236,7 +239,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     running.send_signal("gateway", signal.SIGCONT)
     assert "797.00 SLE" in await mary.read_replies()
 
-    # The books hold, and the PINs are nowhere, as the watch sees in the end.
+    # The ledger verifies; the leak detector searches for the PINs at teardown.
     assert (await run_command(folder, database_url, "verify"))[0] == 0
     assert all(pin in watch.secrets for pin in (PIN, NEW_PIN, WRONG_PIN))
     watch.add_source("dump", dump_database(database_url))
@@ -246,7 +249,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
 
 
 async def wait_for_notification(person: ProviderUser) -> str:
-    """Something that nobody asked for in the chat."""
+    """Wait for a message that does not answer a chat message."""
     async with asyncio.timeout(30):
         while not (told := await person.read_replies()):
             await asyncio.sleep(0.05)
@@ -270,7 +273,7 @@ async def has_pending_work(database: Database, address: str) -> bool:
 
 
 async def run_command(folder: Path, database_url: str, *words: str) -> tuple[int, str]:
-    """What an operator types after `tapgate`: how it ended, and what it said."""
+    """Run a `tapgate` command and return its exit status and output."""
     variables = {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DATABASE_URL": database_url}
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
@@ -285,7 +288,7 @@ async def run_command(folder: Path, database_url: str, *words: str) -> tuple[int
 
 
 def dump_database(database_url: str) -> str:
-    """All of the database, as a backup would have it."""
+    """Dump the whole database, as a backup does."""
     return subprocess.run(
         [PROGRAMS_DIR / "pg_dump", "--inserts", database_url],
         check=True,

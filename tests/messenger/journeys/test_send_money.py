@@ -1,4 +1,4 @@
-"""Money sent from a chat, checked at the gateway: once, whatever is repeated."""
+"""Payments from the chat, verified at the gateway to be executed once."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ async def pair(town: ServicesDriver) -> dict[str, Any]:
 async def get_balances_and_count(
     town: ServicesDriver, pair: dict[str, Any]
 ) -> tuple[str, str, int]:
-    """What both have, and how many transfers there are."""
+    """Return both balances and the number of transfers."""
     sender, recipient = pair["sender"]["id"], pair["recipient"]["id"]
     return (
         await town.get_balance(sender),
@@ -37,7 +37,7 @@ async def get_balances_and_count(
     )
 
 
-async def test_over_the_webhook_with_a_form_for_the_pin(
+async def test_payment_over_the_webhook_with_a_pin_form(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -65,7 +65,7 @@ async def test_over_the_webhook_with_a_form_for_the_pin(
     (transfer,) = await town.list_transfers(pair["sender"]["id"])
     assert transfer["channel"] == "messaging"
 
-    # The same form, the same yes, the same words once more.
+    # Repeating the form, the yes and the PIN has no effect.
     status, answer = await phone.submit_form({"pin": PIN}, form.token)
     assert status == 427
     assert answer["error_msg"]
@@ -74,7 +74,7 @@ async def test_over_the_webhook_with_a_form_for_the_pin(
     assert await get_balances_and_count(town, pair) == ("492.50", "500.00", 1)
 
 
-async def test_the_receipt_comes_in_the_chat(
+async def test_receipt_is_sent_in_the_chat(
     messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -87,7 +87,7 @@ async def test_the_receipt_comes_in_the_chat(
         assert part in receipt
 
 
-async def test_over_the_compatibility_endpoint(
+async def test_payment_over_the_compatibility_endpoint(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -109,7 +109,7 @@ async def test_over_the_compatibility_endpoint(
     assert await get_balances_and_count(town, pair) == ("492.50", "500.00", 1)
 
 
-async def test_yes_and_the_pin_many_times_at_once(
+async def test_concurrent_confirmations_and_pins_pay_once(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -119,13 +119,13 @@ async def test_yes_and_the_pin_many_times_at_once(
     assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
 
 
-async def test_a_form_filled_in_many_times_at_once(
+async def test_concurrent_form_submissions_pay_once(
     town: ServicesDriver,
     messenger: MessengerDriver,
     pair: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Each waits for the one before, however busy the machine is.
+    # Submissions wait for each other, so the lease timeout must hold on a slow machine.
     monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     phone = messenger.create_phone(pair["sender"]["phone_number"])
     await phone.send_text(f"send 100 to {pair['serial']}")
@@ -135,7 +135,7 @@ async def test_a_form_filled_in_many_times_at_once(
     assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
 
 
-async def test_over_both_endpoints_in_one_conversation(
+async def test_conversation_continues_across_both_endpoints(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -145,14 +145,14 @@ async def test_over_both_endpoints_in_one_conversation(
     assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
 
 
-async def test_a_saved_recipient_is_found_again(
+async def test_saved_recipient_is_offered_for_the_next_payment(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
     await phone.send_by_bridge(f"send 100 to {pair['serial']}")
     await phone.send_by_bridge("yes")
     await phone.send_by_bridge(PIN)
-    await phone.send_by_bridge("1")  # keep the recipient, offered first
+    await phone.send_by_bridge("1")  # save the recipient, the first option
     choice = await phone.send_by_bridge("send money")
     assert "1. Mary S." in choice
     await phone.send_by_bridge("1")
@@ -162,7 +162,7 @@ async def test_a_saved_recipient_is_found_again(
     assert (await get_balances_and_count(town, pair))[1:] == ("150.00", 2)
 
 
-async def test_without_forms_and_without_text_pins_nothing_can_be_paid_over_the_webhook(
+async def test_webhook_payment_is_impossible_without_forms_and_text_pins(
     town: ServicesDriver, pair: dict[str, Any]
 ) -> None:
     async with town.run_messenger(messenger_flow_private_key=None) as messenger:
@@ -173,7 +173,7 @@ async def test_without_forms_and_without_text_pins_nothing_can_be_paid_over_the_
     assert await get_balances_and_count(town, pair) == ("1000.00", "0.00", 0)
 
 
-async def test_a_pin_as_text_over_the_webhook_where_that_is_allowed(
+async def test_text_pin_over_the_webhook_pays_when_enabled(
     town: ServicesDriver, pair: dict[str, Any]
 ) -> None:
     async with town.run_messenger(
@@ -190,7 +190,7 @@ async def test_a_pin_as_text_over_the_webhook_where_that_is_allowed(
     assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
 
 
-async def test_deliveries_in_the_wrong_order_do_not_pay_twice(
+async def test_deliveries_out_of_order_do_not_pay_twice(
     town: ServicesDriver, pair: dict[str, Any]
 ) -> None:
     async with town.run_messenger(
@@ -205,7 +205,7 @@ async def test_deliveries_in_the_wrong_order_do_not_pay_twice(
             await phone.deliver(message)
             await phone.wait_until_handled()
         assert (await get_balances_and_count(town, pair))[2] == 0
-        # What came too late is asked for again, and then it is paid once.
+        # Late messages are requested again, and then the payment is executed once.
         await phone.send_text("yes")
         await phone.send_text(PIN)
         await phone.deliver(yes, pin)
@@ -213,7 +213,7 @@ async def test_deliveries_in_the_wrong_order_do_not_pay_twice(
     assert await get_balances_and_count(town, pair) == ("898.50", "100.00", 1)
 
 
-async def test_a_late_yes_does_not_confirm_another_payment(
+async def test_late_yes_does_not_confirm_another_payment(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])
@@ -225,7 +225,7 @@ async def test_a_late_yes_does_not_confirm_another_payment(
         await phone.get_last(PinForm)
 
 
-async def test_a_button_of_an_earlier_question_has_expired(
+async def test_button_of_an_earlier_question_has_expired(
     town: ServicesDriver, messenger: MessengerDriver, pair: dict[str, Any]
 ) -> None:
     phone = messenger.create_phone(pair["sender"]["phone_number"])

@@ -1,4 +1,4 @@
-"""A phone that an internal service simulates: the whole channel without the provider's secrets."""
+"""Phone simulated by an internal service: the whole channel without the provider's secrets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def build_image_message(picture: dict[str, Any]) -> dict[str, Any]:
     return {"type": "image", "image": {"data": picture["data"], "mime_type": picture["mimetype"]}}
 
 
-async def test_money_is_sent_with_a_form_for_the_pin(town: ServicesDriver) -> None:
+async def test_simulated_phone_sends_money_with_a_pin_form(town: ServicesDriver) -> None:
     world = town.harness
     sender, recipient = (
         await world.create_subscriber(balance="1000.00"),
@@ -40,7 +40,7 @@ async def test_money_is_sent_with_a_form_for_the_pin(town: ServicesDriver) -> No
     assert await town.get_balance(recipient["id"]) == "100.00"
 
 
-async def test_a_picture_comes_along(town: ServicesDriver) -> None:
+async def test_simulated_image_is_stored_as_a_kyc_document(town: ServicesDriver) -> None:
     subscriber = await town.harness.create_subscriber()
     async with town.run_messenger(**APP_SECRET) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"]).use_simulator(
@@ -61,7 +61,7 @@ async def test_a_picture_comes_along(town: ServicesDriver) -> None:
         assert kept == 0
 
 
-async def test_a_picture_sent_as_a_document_is_taken(town: ServicesDriver) -> None:
+async def test_simulated_image_sent_as_a_document_is_accepted(town: ServicesDriver) -> None:
     subscriber = await town.harness.create_subscriber()
     async with town.run_messenger(**APP_SECRET) as messenger:
         phone = messenger.create_phone(subscriber["phone_number"]).use_simulator(
@@ -76,7 +76,7 @@ async def test_a_picture_sent_as_a_document_is_taken(town: ServicesDriver) -> No
     assert document["document_type"] == "id_front"
 
 
-async def test_over_the_webhook_no_picture_comes_along(town: ServicesDriver) -> None:
+async def test_inline_image_over_the_webhook_is_ignored(town: ServicesDriver) -> None:
     subscriber = await town.harness.create_subscriber()
     async with town.run_messenger() as messenger:
         phone = messenger.create_phone(subscriber["phone_number"])
@@ -89,12 +89,12 @@ async def test_over_the_webhook_no_picture_comes_along(town: ServicesDriver) -> 
 @pytest.mark.parametrize(
     "path", [f"{SIMULATOR_PATH}/deliveries", f"{SIMULATOR_PATH}/flows", WEBHOOK_PATH]
 )
-async def test_nobody_else_plays_the_provider(town: ServicesDriver, path: str) -> None:
+async def test_simulator_and_webhook_require_a_credential(town: ServicesDriver, path: str) -> None:
     async with town.run_messenger(**APP_SECRET) as messenger:
         assert (await messenger.client.post(path, json={})).status_code == 401
 
 
-async def test_without_forms_there_is_no_key(town: ServicesDriver) -> None:
+async def test_form_key_is_null_without_forms(town: ServicesDriver) -> None:
     async with town.run_messenger(messenger_flow_private_key=None) as messenger:
         answer = await messenger.client.get(
             f"{SIMULATOR_PATH}/form-key", auth=town.harness.get_service_auth()

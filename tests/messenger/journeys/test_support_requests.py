@@ -23,7 +23,7 @@ async def request_support(phone: Phone) -> str:
 
 
 @pytest.mark.parametrize("times", [1, 10])
-async def test_repeated_requests_are_one_alert(
+async def test_repeated_requests_share_one_alert(
     town: ServicesDriver, messenger: MessengerDriver, times: int
 ) -> None:
     subscriber = await town.harness.create_subscriber()
@@ -36,7 +36,7 @@ async def test_repeated_requests_are_one_alert(
     assert alert["occurrences"] == min(times, 3)
 
 
-async def test_people_without_a_number_have_one_alert_each(
+async def test_people_without_a_phone_number_get_separate_alerts(
     town: ServicesDriver, messenger: MessengerDriver
 ) -> None:
     for name in ("ada", "eve"):

@@ -1,4 +1,4 @@
-"""An outbox, and one with somebody to send to."""
+"""Outbox driver, and one with a sender and a fake provider."""
 
 from typing import Any
 
@@ -67,10 +67,10 @@ class SenderDriver(OutboxDriver):
         return Sender(database or self.database, self.vault, self.graph, self.clock, keep=keep)
 
     async def open_service_window(self, *phones: str) -> None:
-        """They wrote, so they may be answered."""
+        """Open the 24-hour service window by sending a message from each phone."""
         for phone in phones:
             await self.provider.send_user_message(phone[1:], UserMessage(text="hi"))
 
     def list_delivered_texts(self, phone: str = PHONE) -> list[str]:
-        """What a person has read."""
+        """Return the texts delivered to a phone."""
         return [one.message["text"]["body"] for one in self.provider.list_sent_to(phone)]

@@ -1,4 +1,4 @@
-"""What is put into the outbox is there once, sealed, and can be read by a developer."""
+"""Enqueued messages are stored once and sealed, and developers can list them."""
 
 import asyncio
 
@@ -20,13 +20,13 @@ from tapgate.messenger.outbox.queries import list_recent
 from tapgate.messenger.outbox.sealing import UnreadableError, open_message, seal_message
 from tapgate.vault import Vault
 
-#: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
+#: Longer than a real code, so that row ids and ciphertext cannot contain it by chance.
 CODE = "402917402917402917"
 TEMPLATE = Template(name="one_time_code", language="en", parameters=(CODE,))
 MORE_OPTION = Option(id="m", title="More")
 
 
-async def test_a_message_is_there_only_if_what_it_tells_is(outbox: OutboxDriver) -> None:
+async def test_message_is_enqueued_in_the_callers_transaction(outbox: OutboxDriver) -> None:
     with pytest.raises(ZeroDivisionError):
         async with outbox.database.transaction() as tx:
             await outbox.enqueue_in(tx, "Hello")
@@ -38,7 +38,7 @@ async def test_a_message_is_there_only_if_what_it_tells_is(outbox: OutboxDriver)
     assert (row["address"], row["status"], row["created_at"]) == (PHONE, "waiting", outbox.clock())
 
 
-async def test_a_key_that_was_used_gives_the_first_one(outbox: OutboxDriver) -> None:
+async def test_reused_key_returns_the_first_message(outbox: OutboxDriver) -> None:
     first, _ = await outbox.enqueue(TEMPLATE, key="k1")
     assert await outbox.enqueue("another", OTHER_PHONE, key="k1") == (first, False)
     second, new = await outbox.enqueue(TEMPLATE, key="k2")
@@ -47,20 +47,20 @@ async def test_a_key_that_was_used_gives_the_first_one(outbox: OutboxDriver) -> 
 
 
 @pytest.mark.parametrize("key", ["", "x" * 100_000, "a\x00b", "é", "\ud800", " "])
-async def test_any_key_will_do(outbox: OutboxDriver, key: str) -> None:
+async def test_any_key_is_accepted(outbox: OutboxDriver, key: str) -> None:
     first, new = await outbox.enqueue("Hello", key=key)
     assert new
     assert await outbox.enqueue("Hello", key=key) == (first, False)
     assert (await outbox.enqueue("Hello", key=key + "!"))[1]
 
 
-async def test_the_same_key_at_the_same_time(outbox: OutboxDriver) -> None:
+async def test_concurrent_use_of_a_key_enqueues_one_message(outbox: OutboxDriver) -> None:
     results = await asyncio.gather(*(outbox.enqueue("Hello", key="k") for _ in range(8)))
     assert len({row_id for row_id, _ in results}) == 1
     assert sum(new for _, new in results) == 1
 
 
-async def test_a_code_is_not_found_in_the_table(outbox: OutboxDriver) -> None:
+async def test_code_is_not_stored_in_plain_text(outbox: OutboxDriver) -> None:
     await outbox.enqueue(TEMPLATE)
     raw = await outbox.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
     for spelling in (CODE, CODE.encode().hex()):
@@ -78,7 +78,7 @@ async def test_a_code_is_not_found_in_the_table(outbox: OutboxDriver) -> None:
         PinForm(text="PIN", button="b", form="change_pin", token="t"),
     ],
 )
-def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: OutgoingMessage) -> None:
+def test_sealed_message_opens_only_for_its_id_and_key(message: OutgoingMessage) -> None:
     vault = Vault("a secret key")
     content = seal_message(vault, 7, message)
     assert open_message(vault, 7, content) == message
@@ -88,7 +88,7 @@ def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: Outgoi
         open_message(Vault("another key"), 7, content)
 
 
-async def test_a_developer_reads_the_newest_first(outbox: OutboxDriver) -> None:
+async def test_recent_messages_are_listed_newest_first(outbox: OutboxDriver) -> None:
     await outbox.enqueue("Hello")
     outbox.clock.advance(seconds=1)
     options = (Option(id="a", title="Balance"),)
@@ -133,7 +133,7 @@ async def test_a_developer_reads_the_newest_first(outbox: OutboxDriver) -> None:
     assert len(await list_recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
 
 
-async def test_what_can_never_be_sent_is_still_listed(outbox: OutboxDriver) -> None:
+async def test_message_that_cannot_be_rendered_is_still_listed(outbox: OutboxDriver) -> None:
     twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
     await outbox.enqueue(OptionList(text="What next?", options=twins, button="b", more=MORE_OPTION))
     (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
@@ -141,7 +141,7 @@ async def test_what_can_never_be_sent_is_still_listed(outbox: OutboxDriver) -> N
     assert shown.text == "What next?\n\n1. Balance\n2. History"
 
 
-async def test_what_cannot_be_opened_is_still_listed(outbox: OutboxDriver) -> None:
+async def test_message_that_cannot_be_opened_is_still_listed(outbox: OutboxDriver) -> None:
     await outbox.enqueue("Hello")
     (shown,) = await list_recent(outbox.database, Vault("another key"), PHONE)
     assert shown.text is None

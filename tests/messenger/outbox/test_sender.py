@@ -1,4 +1,4 @@
-"""Everything that waits is sent, at least once, in order per person."""
+"""The sender delivers every queued message at least once and in order per recipient."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ from tapgate.vault import Vault
 
 
 async def _send_all(stage: SenderDriver, *senders: Sender) -> None:
-    """Until nothing waits, however often it is put off."""
+    """Send until no message is waiting, advancing the clock past every backoff."""
     while any(row["status"] == "waiting" for row in await stage.list_rows()):
         await asyncio.gather(*(sender.send_due() for sender in senders))
         stage.clock.advance(seconds=90)
 
 
-async def test_a_message_is_sent_once_and_in_production_forgotten(stage: SenderDriver) -> None:
+async def test_sent_message_is_not_repeated_and_its_content_is_erased(stage: SenderDriver) -> None:
     await stage.open_service_window(PHONE)
     await stage.enqueue("Hello")
     await stage.create_sender(keep=False).send_due()
@@ -42,7 +42,7 @@ async def test_a_message_is_sent_once_and_in_production_forgotten(stage: SenderD
     assert shown.text is None
 
 
-async def test_elsewhere_what_was_sent_can_still_be_read(stage: SenderDriver) -> None:
+async def test_content_of_sent_messages_is_kept_when_configured(stage: SenderDriver) -> None:
     await stage.open_service_window(PHONE)
     await stage.enqueue("Hello")
     await stage.create_sender().send_due()
@@ -50,7 +50,7 @@ async def test_elsewhere_what_was_sent_can_still_be_read(stage: SenderDriver) ->
     assert shown.text == "Hello"
 
 
-async def test_without_a_provider_everything_stays(stage: SenderDriver) -> None:
+async def test_messages_stay_queued_without_a_provider(stage: SenderDriver) -> None:
     await stage.enqueue("Hello")
     sender = Sender(stage.database, stage.vault, None, stage.clock, keep=True)
     await sender.send_due()
@@ -64,7 +64,7 @@ async def test_without_a_provider_everything_stays(stage: SenderDriver) -> None:
     assert [one.text for one in await list_recent(stage.database, stage.vault, PHONE)] == ["Hello"]
 
 
-async def test_the_next_message_of_a_person_waits_and_another_persons_does_not(
+async def test_retry_delays_only_messages_to_the_same_recipient(
     stage: SenderDriver,
 ) -> None:
     await stage.open_service_window(PHONE, OTHER_PHONE)
@@ -83,7 +83,7 @@ async def test_the_next_message_of_a_person_waits_and_another_persons_does_not(
     assert stage.list_delivered_texts() == ["one", "two"]
 
 
-async def test_a_refused_message_does_not_hold_up_the_next(stage: SenderDriver) -> None:
+async def test_rejected_message_does_not_block_the_next(stage: SenderDriver) -> None:
     await stage.enqueue("too late")
     await stage.enqueue(Template(name="receipt", language="en", parameters=()))
     await stage.create_sender(keep=False).send_due()
@@ -91,7 +91,7 @@ async def test_a_refused_message_does_not_hold_up_the_next(stage: SenderDriver) 
     assert [row["content"] for row in await stage.list_rows()] == [None, None]
 
 
-async def test_pauses_grow_and_then_it_arrives(stage: SenderDriver) -> None:
+async def test_backoff_grows_until_the_message_is_sent(stage: SenderDriver) -> None:
     await stage.open_service_window(PHONE)
     stage.provider.failures.append(PlannedFailure(code=130429, times=3))
     await stage.enqueue("Hello")
@@ -111,13 +111,13 @@ async def test_pauses_grow_and_then_it_arrives(stage: SenderDriver) -> None:
     assert stage.list_delivered_texts() == ["Hello"]
 
 
-def test_pauses_grow_to_about_a_minute_and_differ() -> None:
+def test_backoff_is_capped_at_about_a_minute_with_jitter() -> None:
     pauses = [claims.compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= pause <= 75 for pause in pauses)
     assert len(set(pauses)) > 1
 
 
-async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: SenderDriver) -> None:
+async def test_message_over_the_maximum_age_fails_with_its_last_error(stage: SenderDriver) -> None:
     await stage.open_service_window(PHONE)
     stage.provider.failures.append(PlannedFailure(code=131000, times=1))
     await stage.enqueue("Hello")
@@ -133,7 +133,7 @@ async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: SenderDriv
     assert stage.list_delivered_texts() == []
 
 
-async def test_killed_between_sending_and_marking_it_is_sent_again(
+async def test_message_is_sent_again_after_a_crash_before_completion(
     stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stage.open_service_window(PHONE)
@@ -150,14 +150,15 @@ async def test_killed_between_sending_and_marking_it_is_sent_again(
     assert [log["event"] for log in logs] == ["outbox.completion_failed"]
     assert stage.list_delivered_texts() == ["one"]
     await stage.create_sender().send_due()
-    assert stage.list_delivered_texts() == ["one"]  # another one might still be at it
+    # The lease has not expired: another sender may still hold it.
+    assert stage.list_delivered_texts() == ["one"]
     stage.clock.advance(seconds=claims.LEASE_DURATION.total_seconds())
     await stage.create_sender().send_due()
     assert stage.list_delivered_texts() == ["one", "one", "two"]
     assert await stage.list_statuses() == [("sent", None)] * 2
 
 
-async def test_order_holds_under_failures_with_several_senders_at_once(
+async def test_order_is_preserved_under_failures_with_concurrent_senders(
     stage: SenderDriver, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(15)
@@ -187,7 +188,7 @@ async def test_order_holds_under_failures_with_several_senders_at_once(
         assert stage.list_delivered_texts(person) == [str(number) for number in range(8)]
 
 
-async def test_a_long_message_goes_on_where_it_was_interrupted(
+async def test_long_message_resumes_after_its_last_sent_part(
     stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stage.open_service_window(PHONE)
@@ -212,14 +213,14 @@ async def test_a_long_message_goes_on_where_it_was_interrupted(
     assert row["channel_message_id"].split() == [one.id for one in stage.provider.sent]
 
 
-async def test_what_cannot_be_shown_is_refused(stage: SenderDriver) -> None:
+async def test_message_that_cannot_be_rendered_fails(stage: SenderDriver) -> None:
     option = Option(id="", title="No id")
     await stage.enqueue(OptionList(text="?", options=(option,), button="b", more=option))
     await stage.create_sender().send_due()
     assert await stage.list_statuses() == [("refused", "cannot be shown")]
 
 
-async def test_what_another_key_sealed_waits_for_that_key(stage: SenderDriver) -> None:
+async def test_message_sealed_with_another_key_stays_queued(stage: SenderDriver) -> None:
     await stage.open_service_window(PHONE)
     await stage.enqueue("Hello")
     stranger = Sender(stage.database, Vault("another"), stage.graph, stage.clock, keep=False)
@@ -230,7 +231,7 @@ async def test_what_another_key_sealed_waits_for_that_key(stage: SenderDriver) -
     assert stage.list_delivered_texts() == ["Hello"]
 
 
-async def test_logs_hold_ids_and_codes_only(stage: SenderDriver) -> None:
+async def test_logs_contain_only_ids_and_error_codes(stage: SenderDriver) -> None:
     await stage.enqueue("a secret balance")
     stage.provider.failures.append(PlannedFailure(code=131000))
     with capture_logs() as logs:
@@ -256,7 +257,7 @@ async def test_logs_hold_ids_and_codes_only(stage: SenderDriver) -> None:
     ]
 
 
-async def test_it_runs_is_woken_and_ends_what_is_under_way(
+async def test_sender_wakes_on_demand_and_finishes_in_flight_messages_on_shutdown(
     stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 3600.0)
@@ -291,7 +292,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
     assert await stage.list_statuses() == [("sent", None)] * 4
 
 
-async def test_it_outlives_the_database(
+async def test_sender_survives_database_outages(
     stage: SenderDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
@@ -316,7 +317,7 @@ async def test_it_outlives_the_database(
     assert stage.list_delivered_texts() == ["Hello"]
 
 
-async def test_a_claim_that_was_taken_over_changes_nothing(stage: SenderDriver) -> None:
+async def test_lost_claim_changes_nothing(stage: SenderDriver) -> None:
     await stage.enqueue("Hello")
     now = stage.clock()
     (lost,) = await claims.claim(stage.database, now=now, limit=9)
@@ -334,7 +335,7 @@ async def test_a_claim_that_was_taken_over_changes_nothing(stage: SenderDriver) 
     )
 
 
-async def test_claims_at_the_same_time_are_for_different_people(stage: SenderDriver) -> None:
+async def test_concurrent_claims_return_different_recipients(stage: SenderDriver) -> None:
     people = [f"+232760000{number}" for number in range(10, 40)]
     oldest = {}
     for person in people:

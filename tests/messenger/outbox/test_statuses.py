@@ -1,4 +1,4 @@
-"""What the provider reports about sent messages, repeated and in any order."""
+"""Delivery statuses of sent messages, including duplicate and out-of-order reports."""
 
 import asyncio
 import itertools
@@ -25,7 +25,7 @@ def build_status(
 async def mark_sent(
     outbox: OutboxDriver, *channel_ids: str, message: Any = CODE_TEMPLATE, key: str = "k"
 ) -> None:
-    """As if the provider had accepted it under these ids."""
+    """Mark a message as accepted by the provider under these ids."""
     await outbox.enqueue(message, key=key)
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
     await claims.complete(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
@@ -39,7 +39,7 @@ async def record_statuses(outbox: OutboxDriver, *reports: DeliveryStatus) -> Non
     await statuses.record(outbox.database, reports, outbox.clock())
 
 
-async def test_a_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
+async def test_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> None:
     await outbox.enqueue(CODE_TEMPLATE)
     (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert (shown.status, shown.language) == ("queued", "fr")
@@ -49,7 +49,7 @@ async def test_a_message_is_queued_until_it_is_sent(outbox: OutboxDriver) -> Non
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["sent", "delivered", "read"])))
-async def test_reports_in_any_order_end_with_the_furthest(
+async def test_reports_in_any_order_end_with_the_most_advanced_status(
     outbox: OutboxDriver, order: tuple[str, ...]
 ) -> None:
     await mark_sent(outbox, "wamid.1")
@@ -58,7 +58,7 @@ async def test_reports_in_any_order_end_with_the_furthest(
     assert await get_status(outbox) == "read"
 
 
-async def test_a_status_never_moves_backward(outbox: OutboxDriver) -> None:
+async def test_status_never_moves_backward(outbox: OutboxDriver) -> None:
     await mark_sent(outbox, "wamid.1")
     for one, shown in (
         ("sent", "sent"),
@@ -73,13 +73,17 @@ async def test_a_status_never_moves_backward(outbox: OutboxDriver) -> None:
         assert await get_status(outbox) == shown
 
 
-async def test_a_report_before_the_sender_has_recorded_the_id_counts(outbox: OutboxDriver) -> None:
+async def test_report_that_arrives_before_the_channel_id_is_recorded_counts(
+    outbox: OutboxDriver,
+) -> None:
     await record_statuses(outbox, build_status("delivered"))
     await mark_sent(outbox, "wamid.1")
     assert await get_status(outbox) == "delivered"
 
 
-async def test_one_delivery_with_several_reports(outbox: OutboxDriver) -> None:
+async def test_several_reports_in_one_delivery_end_with_the_most_advanced_status(
+    outbox: OutboxDriver,
+) -> None:
     await mark_sent(outbox, "wamid.1")
     await record_statuses(
         outbox,
@@ -91,7 +95,9 @@ async def test_one_delivery_with_several_reports(outbox: OutboxDriver) -> None:
     assert await get_status(outbox) == "read"
 
 
-async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: OutboxDriver) -> None:
+async def test_status_of_a_multipart_message_is_its_least_advanced_part(
+    outbox: OutboxDriver,
+) -> None:
     await mark_sent(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
     await record_statuses(outbox, build_status("read", "wamid.1"))
     assert await get_status(outbox) == "sent"
@@ -101,7 +107,7 @@ async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: OutboxDrive
     assert await get_status(outbox) == "read"
 
 
-async def test_a_message_with_a_failed_part_failed(outbox: OutboxDriver) -> None:
+async def test_message_with_a_failed_part_is_failed(outbox: OutboxDriver) -> None:
     await mark_sent(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
     await record_statuses(
         outbox, build_status("read", "wamid.1"), build_status("failed", "wamid.2", "131026")
@@ -109,7 +115,7 @@ async def test_a_message_with_a_failed_part_failed(outbox: OutboxDriver) -> None
     assert await get_status(outbox) == "failed"
 
 
-async def test_parallel_reports_end_with_the_furthest(outbox: OutboxDriver) -> None:
+async def test_parallel_reports_end_with_the_most_advanced_status(outbox: OutboxDriver) -> None:
     ids = [f"wamid.{number}" for number in range(5)]
     await mark_sent(outbox, *ids, message=TextReply(text="long"))
     await asyncio.gather(
@@ -122,14 +128,14 @@ async def test_parallel_reports_end_with_the_furthest(outbox: OutboxDriver) -> N
     assert await get_status(outbox) == "read"
 
 
-async def test_a_message_that_the_provider_refuses_failed(stage: SenderDriver) -> None:
+async def test_message_rejected_by_the_provider_is_failed(stage: SenderDriver) -> None:
     await stage.enqueue(CODE_TEMPLATE)
     stage.provider.failures.append(PlannedFailure(code=131026))
     await stage.create_sender().send_due()
     assert await get_status(stage) == "failed"
 
 
-async def test_only_messages_of_the_gateway_are_due_to_be_reported(outbox: OutboxDriver) -> None:
+async def test_only_gateway_messages_are_scheduled_for_reporting(outbox: OutboxDriver) -> None:
     await mark_sent(outbox, "wamid.1", key="gateway:msg_06w85xf0m0400")
     await mark_sent(outbox, "wamid.2", key="other:msg_06w85xf0m0400")
     due = [row["report_at"] is not None for row in await outbox.list_rows()]

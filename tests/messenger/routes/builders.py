@@ -1,5 +1,4 @@
-"""What tests of the messenger's routes share: the whole application over a real database, and a
-gateway that can be reached or not."""
+"""Messenger application on a real database, with a fake gateway, for route tests."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -38,12 +37,12 @@ PHONE = "+23276123456"
 MESSAGE_BODY = {"event": "message", "from": "23276123456", "phoneE164": PHONE, "message": "menu"}
 CODE_BODY = {"to": PHONE, "template": "one_time_code", "parameters": ["918273"]}
 
-#: No test of something else reaches the limit per address.
+#: High enough that only the rate limit tests reach the limit per address.
 NO_RATE_LIMITS = {"TAPGATE_RATE_LIMIT": "100000", "TAPGATE_RATE_BURST": "100000"}
 
 
 class FakeGateway:
-    """Knows nobody, or is away."""
+    """Gateway that knows no subscriber or is unreachable."""
 
     def __init__(self) -> None:
         self.is_unreachable = False
@@ -111,7 +110,7 @@ async def run_messenger_app(
 
 
 def build_delivery(message_id: str, text: str = "menu", phone: str = PHONE) -> dict[str, Any]:
-    """What the provider sends for one message."""
+    """Build the provider's delivery of one text message."""
     message = {
         "from": phone.removeprefix("+"),
         "id": message_id,

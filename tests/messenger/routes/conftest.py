@@ -8,7 +8,7 @@ from messenger.routes.builders import PRODUCTION_ENVIRON, MessengerApp, run_mess
 
 @pytest.fixture
 async def messenger(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """As in development."""
+    """Messenger with development settings."""
     async with run_messenger_app(tmp_path, database_url) as made:
         yield made
 
@@ -21,7 +21,7 @@ async def in_production(tmp_path: Path, database_url: str) -> AsyncIterator[Mess
 
 @pytest.fixture
 async def without_database(tmp_path: Path) -> AsyncIterator[MessengerApp]:
-    """Also for what must be refused before anything is looked up."""
+    """Messenger without a database, also for requests rejected before any database access."""
     nowhere = f"postgresql:///tapgate?host={tmp_path}/nowhere"
     async with run_messenger_app(tmp_path, nowhere) as made:
         yield made

@@ -1,5 +1,7 @@
-"""Every route of the messenger with every credential of its own and of the gateway's: exactly the
-declared one passes, and what is said to all others is what the declaration says."""
+"""Every messenger route with every credential of the messenger and of the gateway.
+
+Only the declared credential is accepted; all others get the declared error.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -68,7 +70,7 @@ def route_name(route: Route) -> str:
 
 
 def list_credentials(messenger: MessengerApp) -> list[Credential]:
-    """The messenger's own, those of the gateway, and those that nearly are."""
+    """Return the messenger's credentials, the gateway's, and near misses of both."""
     secrets = messenger.services.settings.service_secrets
     name, secret = next(iter(secrets.items()))
     bridge, service = BearerAuth(BRIDGE_TOKEN, ""), ServiceAuth(name, secret)
@@ -128,7 +130,7 @@ async def locked_in_production(tmp_path: Path, database_url: str) -> AsyncIterat
 
 
 def get_expected_status(route: Route) -> int:
-    """With what a caller is refused who has not the right credential."""
+    """Return the status for a request without the required credential."""
     return {BRIDGE: 401, CHANNEL: 401, FLOW: BAD_FLOW_SIGNATURE, SERVICE: 401, HANDSHAKE: 403}[
         route.access
     ]
@@ -158,15 +160,17 @@ async def assert_all_routes_reject(messenger: MessengerApp) -> None:
                 assert set(answer.json()) == {"error", "status"}, case
 
 
-async def test_exactly_the_declared_credential_passes(locked: MessengerApp) -> None:
+async def test_only_the_declared_credential_is_accepted(locked: MessengerApp) -> None:
     await assert_all_routes_reject(locked)
 
 
-async def test_so_too_in_production(locked_in_production: MessengerApp) -> None:
+async def test_only_the_declared_credential_is_accepted_in_production(
+    locked_in_production: MessengerApp,
+) -> None:
     await assert_all_routes_reject(locked_in_production)
 
 
-async def test_outside_production_nothing_is_asked_for_that_is_not_set(
+async def test_unset_secrets_are_not_required_outside_production(
     messenger: MessengerApp,
 ) -> None:
     for route in ROUTES:
@@ -175,8 +179,10 @@ async def test_outside_production_nothing_is_asked_for_that_is_not_set(
             assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), route_name(route)
 
 
-async def test_in_production_what_is_not_set_is_closed(in_production: MessengerApp) -> None:
-    """To everybody, also with a signature or a token that an empty secret would make good."""
+async def test_routes_with_unset_secrets_are_closed_in_production(
+    in_production: MessengerApp,
+) -> None:
+    """Also for signatures and tokens that an empty secret would validate."""
     empty = [
         None,
         BearerAuth("", ""),
@@ -206,7 +212,7 @@ async def test_in_production_what_is_not_set_is_closed(in_production: MessengerA
         ("hub.mode=subscribe&hub.verify_token=dev-verify-token&hub.challenge=c", 403),
     ],
 )
-async def test_the_handshake_needs_the_verify_token(
+async def test_handshake_requires_the_verify_token(
     locked: MessengerApp, query: str, status: int
 ) -> None:
     answer = await locked.client.get(f"/api/v1/webhooks/messaging?{query.replace(' ', '%20')}")
@@ -214,7 +220,7 @@ async def test_the_handshake_needs_the_verify_token(
     assert (answer.text == "c") == (status == 200)
 
 
-def test_the_routes_are_those_of_the_interface() -> None:
+def test_routes_and_their_access_match_the_specification() -> None:
     assert {route_name(route): route.access for route in ROUTES} == {
         "POST /api/v1/external/messaging": BRIDGE,
         "GET /api/v1/webhooks/messaging": HANDSHAKE,

@@ -1,4 +1,4 @@
-"""The rate limit per address: for callers that do not prove who they are."""
+"""Rate limit per IP address for unauthenticated callers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ from tapgate.messenger.routes.route import Route
 
 BURST = 5
 APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
-#: So slow that no token comes back while a test runs.
+#: Slow enough that no token is refilled during a test.
 RATE_LIMIT_ENVIRON = {
     "TAPGATE_RATE_LIMIT": "1",
     "TAPGATE_RATE_BURST": str(BURST),
@@ -80,7 +80,7 @@ async def test_anonymous_callers_are_limited_where_no_secret_is_set(
     assert [answer.status_code == 429 for answer in answers] == [False] * BURST + [True]
 
 
-async def test_parallel_guesses_do_not_outrun_the_limit(limited: MessengerApp) -> None:
+async def test_parallel_guesses_do_not_exceed_the_limit(limited: MessengerApp) -> None:
     guesses = (
         limited.client.post(BRIDGE_PATH, json=MESSAGE_BODY, auth=BearerAuth(f"guess {number}", ""))
         for number in range(50)
@@ -89,7 +89,7 @@ async def test_parallel_guesses_do_not_outrun_the_limit(limited: MessengerApp) -
     assert (statuses.count(401), statuses.count(429)) == (BURST, 50 - BURST)
 
 
-async def test_signed_deliveries_are_never_refused_by_address(limited: MessengerApp) -> None:
+async def test_signed_deliveries_are_never_limited_by_address(limited: MessengerApp) -> None:
     """A 429 would make the provider redeliver for days."""
     await exhaust_burst(limited)
     for number in range(3 * BURST):
@@ -108,9 +108,7 @@ async def test_callers_with_a_credential_are_not_limited_by_address(limited: Mes
         assert (sent.status_code, said.status_code) == (202, 200)
 
 
-async def test_addresses_are_limited_apart_from_each_other(
-    tmp_path: Path, database_url: str
-) -> None:
+async def test_addresses_are_limited_independently(tmp_path: Path, database_url: str) -> None:
     proxied = RATE_LIMIT_ENVIRON | PRODUCTION_ENVIRON | {"TAPGATE_TRUSTED_PROXIES": "127.0.0.1"}
     async with run_messenger_app(tmp_path, database_url, **proxied) as messenger:
         for address in ("192.0.2.1", "192.0.2.2", "2001:db8::1"):
@@ -120,6 +118,6 @@ async def test_addresses_are_limited_apart_from_each_other(
             ]
             assert_limited(answers[-1])
             assert answers[-2].status_code == 200
-        # The whole network of one household counts as one address.
+        # An IPv6 network counts as one address.
         answer = await messenger.client.get(HEALTH_PATH, headers={"X-Forwarded-For": "2001:db8::2"})
         assert_limited(answer)

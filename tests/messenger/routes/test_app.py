@@ -1,4 +1,4 @@
-"""What is the same for every route: paths, methods, sizes, ids, log lines, failures."""
+"""Behavior common to all routes: paths, methods, body limits, request ids, logs, failures."""
 
 import gc
 import json
@@ -46,7 +46,7 @@ class LogCapture:
 
 @pytest.fixture
 def lines() -> Iterator[LogCapture]:
-    gc.collect()  # what others left behind is not told in these lines
+    gc.collect()  # keeps warnings about garbage of other tests out of the captured log
     kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
     lines = LogCapture()
     logs.configure(lines)
@@ -56,7 +56,7 @@ def lines() -> Iterator[LogCapture]:
     structlog.configure(**kept[2])
 
 
-async def test_health(messenger: MessengerApp) -> None:
+async def test_health_reports_ok(messenger: MessengerApp) -> None:
     answer = await messenger.client.get(HEALTH_PATH)
     assert answer.status_code == 200
     assert answer.json() == {
@@ -67,7 +67,7 @@ async def test_health(messenger: MessengerApp) -> None:
     }
 
 
-async def test_health_counts_what_has_not_expired(messenger: MessengerApp) -> None:
+async def test_health_counts_active_conversations(messenger: MessengerApp) -> None:
     await messenger.services.database.execute(
         """INSERT INTO messenger.conversations (address, expires_at)
            VALUES ('+1', now() + interval '1 minute'), ('+2', now() - interval '1 minute'),
@@ -76,7 +76,7 @@ async def test_health_counts_what_has_not_expired(messenger: MessengerApp) -> No
     assert (await messenger.client.get(HEALTH_PATH)).json()["activeConversations"] == 1
 
 
-async def test_health_without_the_database(without_database: MessengerApp) -> None:
+async def test_health_returns_503_without_the_database(without_database: MessengerApp) -> None:
     answer = await without_database.client.get(HEALTH_PATH)
     assert answer.status_code == 503
     assert answer.json() == {
@@ -88,7 +88,7 @@ async def test_health_without_the_database(without_database: MessengerApp) -> No
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH_PATH}/", "/%68ealth", "/docs"])
-async def test_another_path(without_database: MessengerApp, path: str) -> None:
+async def test_unknown_path_returns_404(without_database: MessengerApp, path: str) -> None:
     answer = await without_database.client.get(path)
     assert (answer.status_code, answer.json()) == (404, build_error("Not found"))
 
@@ -104,7 +104,7 @@ async def test_another_path(without_database: MessengerApp, path: str) -> None:
         ("OPTIONS", "/openapi.json", "GET, HEAD"),
     ],
 )
-async def test_another_method(
+async def test_unsupported_method_returns_405(
     without_database: MessengerApp, method: str, path: str, allowed: str
 ) -> None:
     answer = await without_database.client.request(method, path)
@@ -112,7 +112,7 @@ async def test_another_method(
     assert answer.headers["allow"] == allowed
 
 
-async def test_head_is_get_without_a_body(messenger: MessengerApp) -> None:
+async def test_head_returns_no_body(messenger: MessengerApp) -> None:
     answer = await messenger.client.head(HEALTH_PATH)
     assert (answer.status_code, answer.content) == (200, b"")
 
@@ -126,7 +126,7 @@ BODY_LIMITS_KIB = {
 
 
 @pytest.mark.parametrize(("path", "kibibytes"), BODY_LIMITS_KIB.items())
-async def test_body_over_the_limit_of_its_route_is_refused(
+async def test_body_over_the_route_limit_is_rejected(
     without_database: MessengerApp, path: str, kibibytes: int
 ) -> None:
     answer = await without_database.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
@@ -135,14 +135,14 @@ async def test_body_over_the_limit_of_its_route_is_refused(
     assert answer.status_code in (400, 401, 421, 503)
 
 
-def test_other_routes_take_at_most_16_kibibytes() -> None:
-    """Apart from the simulated phone, which exists outside production only."""
+def test_other_routes_accept_at_most_16_kibibytes() -> None:
+    """The simulator routes exist only outside production."""
     larger = {route.path for route in ROUTES if route.body_limit > 16 * 1024}
     assert larger == {BRIDGE_PATH, WEBHOOK_PATH, TEMPLATE_PATH, "/api/v1/simulator/deliveries"}
 
 
 class UnreadableRequest:
-    """A request whose body must not be read."""
+    """Request whose body must not be read."""
 
     peer, query, is_complete = "192.0.2.1", b"", False
 
@@ -160,7 +160,7 @@ class UnreadableRequest:
     ("path", "status"),
     [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (f"{WEBHOOK_PATH}/flows", 432), (TEMPLATE_PATH, 401)],
 )
-async def test_missing_credential_is_refused_before_the_body_is_read(
+async def test_missing_credential_is_rejected_before_the_body_is_read(
     tmp_path: Path, database_url: str, path: str, status: int
 ) -> None:
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
@@ -169,7 +169,7 @@ async def test_missing_credential_is_refused_before_the_body_is_read(
     assert answer.status == status
 
 
-async def test_the_request_id_is_echoed_or_made(messenger: MessengerApp) -> None:
+async def test_request_id_is_echoed_or_generated(messenger: MessengerApp) -> None:
     async def echoed(given: str) -> str:
         answer = await messenger.client.get(
             HEALTH_PATH, headers={"X-Request-ID": given.encode("latin-1")}
@@ -184,7 +184,7 @@ async def test_the_request_id_is_echoed_or_made(messenger: MessengerApp) -> None
         assert (await messenger.client.post(path)).headers["x-request-id"]
 
 
-async def test_one_line_per_request_without_what_was_sent(
+async def test_one_log_line_per_request_without_request_content(
     messenger: MessengerApp, lines: LogCapture
 ) -> None:
     await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY, headers={"X-Request-ID": "traced"})
@@ -208,9 +208,7 @@ async def test_one_line_per_request_without_what_was_sent(
 
 
 @pytest.mark.parametrize("path", [HEALTH_PATH, "/openapi.json", "/nothing", WEBHOOK_PATH])
-async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
-    messenger: MessengerApp, path: str
-) -> None:
+async def test_every_response_has_security_headers(messenger: MessengerApp, path: str) -> None:
     answer = await messenger.client.get(path)
     assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
     (policy,) = answer.headers.get_list("content-security-policy")
@@ -218,7 +216,7 @@ async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_behind_a_trusted_proxy_the_address_is_the_callers(
+async def test_client_address_is_taken_from_a_trusted_proxy(
     tmp_path: Path, database_url: str, lines: LogCapture
 ) -> None:
     for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):
@@ -229,7 +227,7 @@ async def test_behind_a_trusted_proxy_the_address_is_the_callers(
         assert lines.read_records()[-1]["ip"] == expected
 
 
-async def test_an_unexpected_failure_shows_nothing(
+async def test_unexpected_failure_reveals_no_details(
     messenger: MessengerApp, lines: LogCapture
 ) -> None:
     async def broken(_request: Request) -> Response:
@@ -251,7 +249,7 @@ async def test_an_unexpected_failure_shows_nothing(
     assert b"canary" not in lines.chunks
 
 
-async def test_too_much_at_once_is_told_kindly(
+async def test_overload_returns_503_with_retry_after(
     messenger: MessengerApp, lines: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", 0)
@@ -270,7 +268,7 @@ async def test_too_much_at_once_is_told_kindly(
     assert (await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)).status_code == 200
 
 
-async def test_an_outage_is_told_kindly(without_database: MessengerApp) -> None:
+async def test_database_outage_returns_503(without_database: MessengerApp) -> None:
     code = {"to": PHONE, "template": "code", "parameters": []}
     answer = await without_database.client.post(
         TEMPLATE_PATH, json=code, auth=without_database.get_service_auth()
@@ -281,7 +279,9 @@ async def test_an_outage_is_told_kindly(without_database: MessengerApp) -> None:
     )
 
 
-async def test_lifespan_and_websockets(tmp_path: Path, database_url: str) -> None:
+async def test_lifespan_completes_and_websockets_are_closed(
+    tmp_path: Path, database_url: str
+) -> None:
     sent: list[dict[str, Any]] = []
 
     async def send(message: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What is refused before a body has arrived, and on the connection itself."""
+"""Requests rejected before the body arrives, and at the connection level."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -25,7 +25,7 @@ ALL_SECRETS = {
 
 @pytest.fixture
 async def closed(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """A messenger that has all its secrets."""
+    """Messenger with all secrets set."""
     async with run_messenger_app(tmp_path, database_url, **ALL_SECRETS) as made:
         yield made
 
@@ -40,7 +40,7 @@ def build_head(path: str, *lines: bytes) -> bytes:
     [(BRIDGE_PATH, 401), (WEBHOOK_PATH, 401), (FLOWS_PATH, 432), (TEMPLATE_PATH, 401)],
 )
 @pytest.mark.parametrize("framing", [b"Content-Length: 100", b"Transfer-Encoding: chunked"])
-async def test_a_credential_is_checked_before_the_body_arrives(
+async def test_credential_is_checked_before_the_body_arrives(
     closed: MessengerApp, path: str, status: int, framing: bytes
 ) -> None:
     app = App(closed.services)
@@ -56,7 +56,7 @@ async def test_a_credential_is_checked_before_the_body_arrives(
     )
 
 
-async def test_a_signed_delivery_waits_for_its_body(closed: MessengerApp) -> None:
+async def test_signed_delivery_waits_for_its_body(closed: MessengerApp) -> None:
     app = App(closed.services)
     signed = build_head(
         WEBHOOK_PATH, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64
@@ -65,7 +65,7 @@ async def test_a_signed_delivery_waits_for_its_body(closed: MessengerApp) -> Non
     assert await cost_meter.send_request(MessengerHttpProtocol, app, [signed, b"{}"]) == 401
 
 
-async def test_a_request_without_a_host_and_an_endless_trailer_are_refused(
+async def test_request_without_a_host_or_with_an_endless_trailer_is_rejected(
     closed: MessengerApp,
 ) -> None:
     app = App(closed.services)

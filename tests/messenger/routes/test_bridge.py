@@ -1,4 +1,4 @@
-"""The compatibility endpoint: every refusal in its exact form, and the answers."""
+"""Compatibility endpoint: exact error responses and replies."""
 
 import base64
 import io
@@ -27,7 +27,7 @@ def build_image_data_uri(kind: str = "JPEG", prefix: str = "data:image/jpeg;base
     return prefix + base64.b64encode(file.getvalue()).decode()
 
 
-async def test_an_answer(messenger: MessengerApp) -> None:
+async def test_message_gets_a_reply(messenger: MessengerApp) -> None:
     answer = await messenger.post_message(
         message="menu", unknown="ignored", messageType=None, media=None
     )
@@ -40,7 +40,7 @@ async def test_an_answer(messenger: MessengerApp) -> None:
 
 @pytest.mark.parametrize("field", ["event", "from", "phoneE164"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
-async def test_a_missing_field_is_named(
+async def test_missing_field_is_named(
     without_database: MessengerApp, field: str, value: str | None
 ) -> None:
     body = {**MESSAGE_BODY, field: value}
@@ -75,7 +75,7 @@ async def test_a_missing_field_is_named(
         ({"messageType": "image", "message": None}, "media.data is required"),
     ],
 )
-async def test_a_wrong_field_is_named(
+async def test_invalid_field_is_named(
     without_database: MessengerApp, fields: dict[str, Any], sentence: str
 ) -> None:
     answer = await without_database.post_message(**fields)
@@ -94,7 +94,7 @@ async def test_a_wrong_field_is_named(
         ("+2327612345678", "is not as long as the phone numbers of its country"),
     ],
 )  # fmt: skip
-async def test_what_is_no_phone_number(
+async def test_invalid_phone_number_is_rejected(
     without_database: MessengerApp, phone: str, problem: str
 ) -> None:
     answer = await without_database.post_message(phoneE164=phone)
@@ -114,14 +114,14 @@ async def test_what_is_no_phone_number(
         (b"null", "The body must be a JSON object"),
     ],
 )
-async def test_what_is_no_object(
+async def test_body_that_is_not_a_json_object_is_rejected(
     without_database: MessengerApp, body: bytes, sentence: str
 ) -> None:
     answer = await without_database.client.post(BRIDGE_PATH, content=body)
     assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
-async def test_a_picture(messenger: MessengerApp) -> None:
+async def test_image_is_accepted(messenger: MessengerApp) -> None:
     media = {
         "data": build_image_data_uri(),
         "mimetype": "image/jpeg",
@@ -133,7 +133,7 @@ async def test_a_picture(messenger: MessengerApp) -> None:
         assert (answer.status_code, answer.json()["status"]) == (200, "success")
 
 
-async def test_without_has_media_a_picture_is_not_looked_at(messenger: MessengerApp) -> None:
+async def test_media_is_ignored_when_has_media_is_false(messenger: MessengerApp) -> None:
     answer = await messenger.post_message(hasMedia=False, media={"data": "no picture at all"})
     assert answer.status_code == 200
 
@@ -151,7 +151,9 @@ async def test_without_has_media_a_picture_is_not_looked_at(messenger: Messenger
         {"data": build_image_data_uri(), "mimetype": "image/png"},
     ],
 )
-async def test_a_refused_picture(messenger: MessengerApp, media: dict[str, str]) -> None:
+async def test_invalid_image_is_rejected_without_echoing_it(
+    messenger: MessengerApp, media: dict[str, str]
+) -> None:
     answer = await messenger.post_message(hasMedia=True, media=media)
     body = answer.json()
     assert answer.status_code == 400
@@ -161,15 +163,15 @@ async def test_a_refused_picture(messenger: MessengerApp, media: dict[str, str])
     assert media["data"][-20:] not in body["error"]
 
 
-async def test_a_body_may_carry_a_picture_and_no_more(messenger: MessengerApp) -> None:
+async def test_body_limit_allows_for_an_image(messenger: MessengerApp) -> None:
     for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
         answer = await messenger.post_message(hasMedia=True, media={"data": "x" * size})
         assert answer.status_code == status
     assert answer.json() == build_error("Request body too large")
 
 
-async def test_over_the_rate(tmp_path: Path, database_url: str) -> None:
-    """One count for all processes; another phone is not concerned."""
+async def test_rate_limit_is_shared_by_all_processes(tmp_path: Path, database_url: str) -> None:
+    """The limit applies per phone: another phone is not affected."""
     rate = {"TAPGATE_MESSENGER_RATE": "3"}
     async with (
         run_messenger_app(tmp_path, database_url, **rate) as one,
@@ -188,7 +190,7 @@ async def test_over_the_rate(tmp_path: Path, database_url: str) -> None:
         assert (await other.post_message(phoneE164=OTHER_PHONE)).status_code == 200
 
 
-async def test_what_is_refused_for_its_shape_does_not_count(
+async def test_invalid_message_does_not_count_toward_the_rate_limit(
     tmp_path: Path, database_url: str
 ) -> None:
     async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1") as messenger:
@@ -197,7 +199,7 @@ async def test_what_is_refused_for_its_shape_does_not_count(
         assert (await messenger.post_message()).status_code == 429
 
 
-async def test_a_gateway_that_is_away(messenger: MessengerApp) -> None:
+async def test_unreachable_gateway_returns_500_with_a_reply(messenger: MessengerApp) -> None:
     messenger.gateway.is_unreachable = True
     answer = await messenger.post_message(message="balance")
     body = answer.json()
@@ -207,7 +209,9 @@ async def test_a_gateway_that_is_away(messenger: MessengerApp) -> None:
     assert body["answer"]
 
 
-async def test_a_database_that_is_away(without_database: MessengerApp) -> None:
+async def test_unavailable_database_returns_500_with_a_reply(
+    without_database: MessengerApp,
+) -> None:
     answer = await without_database.post_message()
     assert answer.status_code == 500
     assert answer.json() == {
@@ -218,7 +222,7 @@ async def test_a_database_that_is_away(without_database: MessengerApp) -> None:
     }
 
 
-async def test_with_a_token_set_it_is_wanted(tmp_path: Path, database_url: str) -> None:
+async def test_configured_token_is_required(tmp_path: Path, database_url: str) -> None:
     wanted = "Authorization must be Bearer with the bridge's token"
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
@@ -239,7 +243,7 @@ async def test_with_a_token_set_it_is_wanted(tmp_path: Path, database_url: str) 
             assert answer.status_code == 200
 
 
-async def test_in_production_without_a_token_set(in_production: MessengerApp) -> None:
+async def test_production_without_a_token_returns_403(in_production: MessengerApp) -> None:
     answer = await in_production.post_message()
     assert answer.status_code == 403
     assert answer.json() == build_error(
@@ -247,15 +251,15 @@ async def test_in_production_without_a_token_set(in_production: MessengerApp) ->
     )
 
 
-async def test_one_conversation_per_phone(messenger: MessengerApp) -> None:
+async def test_each_phone_has_one_conversation(messenger: MessengerApp) -> None:
     for phone in (PHONE, PHONE, OTHER_PHONE):
         assert (await messenger.post_message(phoneE164=phone)).status_code == 200
     body = (await messenger.client.get("/health")).json()
     assert body["activeConversations"] == 2
 
 
-async def test_an_unusual_number_is_the_same_person(messenger: MessengerApp) -> None:
-    """Written with its country's trunk zero: the gateway knows it without."""
+async def test_number_with_a_trunk_zero_is_the_same_person(messenger: MessengerApp) -> None:
+    """The gateway stores the number without its country's trunk zero."""
     for phone in ("+442079460958", "+4402079460958"):
         answer = await messenger.post_message(phoneE164=phone)
         assert answer.status_code == 200, json.dumps(answer.json())
@@ -264,7 +268,7 @@ async def test_an_unusual_number_is_the_same_person(messenger: MessengerApp) -> 
 
 
 @pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
-async def test_reactions_edits_and_deletions_get_an_empty_answer(
+async def test_reactions_edits_and_deletions_get_an_empty_reply(
     messenger: MessengerApp, kind: str
 ) -> None:
     answer = await messenger.post_message(messageType=kind, message="👍")

@@ -1,4 +1,4 @@
-"""Whatever a client sends: no 500, an error body of the interface, nothing of it repeated."""
+"""Fuzzed requests get no 500, a well-formed error body, and no echo of their content."""
 
 import json
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ many_examples = settings(max_examples=150)
 
 @pytest.fixture
 async def generous(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Messages enough for all examples."""
+    """Messenger with a rate limit above the number of examples."""
     async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1000000") as made:
         yield made
 
@@ -71,13 +71,17 @@ def assert_valid_response(answer: httpx2.Response) -> None:
 
 @many_examples
 @given(content=(near_messages | values).map(encode_json) | st.binary(max_size=60))
-async def test_bridge_bodies(generous: MessengerApp, content: bytes) -> None:
+async def test_any_bridge_body_gets_a_valid_response(
+    generous: MessengerApp, content: bytes
+) -> None:
     assert_valid_response(await generous.client.post(BRIDGE_PATH, content=content))
 
 
 @many_examples
 @given(content=(near_codes | values).map(encode_json) | st.binary(max_size=60))
-async def test_template_bodies(generous: MessengerApp, content: bytes) -> None:
+async def test_any_template_body_gets_a_valid_response(
+    generous: MessengerApp, content: bytes
+) -> None:
     answer = await generous.client.post(
         TEMPLATE_PATH, content=content, auth=generous.get_service_auth()
     )
@@ -85,7 +89,7 @@ async def test_template_bodies(generous: MessengerApp, content: bytes) -> None:
 
 
 def change_delivery(where: list[str | int], value: object) -> bytes:
-    """A delivery in which one thing, however deep, is something else."""
+    """Build a delivery with one nested value replaced."""
     whole: dict[str, object] = build_delivery("wamid.1")
     part: object = whole
     for step in where[:-1]:
@@ -118,7 +122,7 @@ places = st.sampled_from(
 
 @many_examples
 @given(content=st.builds(change_delivery, places, values) | st.binary(max_size=60))
-async def test_deliveries(generous: MessengerApp, content: bytes) -> None:
+async def test_any_delivery_gets_a_valid_response(generous: MessengerApp, content: bytes) -> None:
     answer = await generous.client.post(WEBHOOK_PATH, content=content)
     assert_valid_response(answer)
     assert answer.status_code in (200, 400)
@@ -126,11 +130,11 @@ async def test_deliveries(generous: MessengerApp, content: bytes) -> None:
 
 @many_examples
 @given(content=values.map(encode_json) | st.binary(max_size=60))
-async def test_flows(generous: MessengerApp, content: bytes) -> None:
+async def test_any_flow_body_gets_a_valid_response(generous: MessengerApp, content: bytes) -> None:
     assert_valid_response(await generous.client.post(FLOWS_PATH, content=content))
 
 
-#: What a server hands on: no line ends, no NUL.
+#: Values that an HTTP server passes on: no line breaks, no NUL.
 header_values = st.binary(max_size=40).map(
     lambda value: value.translate(None, b"\0\r\n").strip(b" \t")
 )
@@ -153,7 +157,7 @@ headers = st.dictionaries(
 
 @pytest.fixture
 async def guarded(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerApp]:
-    """Where everything is asked for that can be."""
+    """Messenger that requires every credential."""
     secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
     async with run_messenger_app(tmp_path, database_url, **secrets) as made:
         yield made
@@ -166,7 +170,7 @@ async def guarded(tmp_path: Path, database_url: str) -> AsyncIterator[MessengerA
                           + [("GET", path) for path in (OUTBOX_PATH, WEBHOOK_PATH, HEALTH_PATH)]),
     headers=headers,
 )  # fmt: skip
-async def test_headers(
+async def test_any_headers_get_a_valid_response(
     guarded: MessengerApp, route: tuple[str, str], headers: dict[str, bytes]
 ) -> None:
     answer = await guarded.client.request(*route, headers=headers)
@@ -188,7 +192,7 @@ queries = st.lists(
 
 @many_examples
 @given(query=queries)
-async def test_queries(generous: MessengerApp, query: str) -> None:
+async def test_any_query_gets_a_valid_response(generous: MessengerApp, query: str) -> None:
     for path in (WEBHOOK_PATH, OUTBOX_PATH, HEALTH_PATH):
         url = httpx2.URL(f"http://messenger{path}").copy_with(query=query.encode())
         assert_valid_response(await generous.client.get(url, auth=generous.get_service_auth()))

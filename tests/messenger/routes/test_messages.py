@@ -1,4 +1,4 @@
-"""Templates from internal services, and the outbox in which their tests read them."""
+"""Templates sent by internal services, and the outbox that lists them in development."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ async def list_outbox(messenger: MessengerApp, to: str = PHONE) -> list[dict[str
     return shown
 
 
-async def test_a_template_is_accepted_and_shown(messenger: MessengerApp) -> None:
+async def test_template_is_accepted_and_listed_in_the_outbox(messenger: MessengerApp) -> None:
     answers = [await send_template(messenger, parameters=[word]) for word in ("first", "second")]
     assert [answer.status_code for answer in answers] == [202, 202]
     names = [answer.json()["message_id"] for answer in answers]
@@ -62,7 +62,9 @@ async def test_a_template_is_accepted_and_shown(messenger: MessengerApp) -> None
     assert await list_outbox(messenger, "+23276999999") == []
 
 
-async def test_with_a_key_it_is_sent_once(messenger: MessengerApp) -> None:
+async def test_replayed_idempotency_key_returns_the_original_message(
+    messenger: MessengerApp,
+) -> None:
     first, again = await send_template(messenger, "msg_1"), await send_template(messenger, "msg_1")
     assert (again.status_code, again.json()) == (202, first.json())
     assert "idempotent-replayed" not in first.headers
@@ -71,7 +73,7 @@ async def test_with_a_key_it_is_sent_once(messenger: MessengerApp) -> None:
     assert len(await list_outbox(messenger)) == 2
 
 
-async def test_a_key_is_the_callers_own(messenger: MessengerApp) -> None:
+async def test_idempotency_keys_are_scoped_to_the_caller(messenger: MessengerApp) -> None:
     ours = await send_template(messenger, "msg_1")
     theirs = await messenger.client.post(
         TEMPLATE_PATH,
@@ -84,7 +86,7 @@ async def test_a_key_is_the_callers_own(messenger: MessengerApp) -> None:
 
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
 @pytest.mark.parametrize("is_null", [True, False])
-async def test_a_missing_field_is_named(
+async def test_missing_field_is_named(
     without_database: MessengerApp, field: str, is_null: bool
 ) -> None:
     body: dict[str, Any] = {name: value for name, value in CODE_BODY.items() if name != field}
@@ -125,7 +127,7 @@ PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NU
         ({"parameters": ["9182\0"]}, 422, PARAMETERS_ERROR),
     ],
 )
-async def test_a_wrong_field_is_named(
+async def test_invalid_field_is_named(
     without_database: MessengerApp, fields: dict[str, Any], status: int, sentence: str
 ) -> None:
     answer = await send_template(without_database, **fields)
@@ -133,12 +135,14 @@ async def test_a_wrong_field_is_named(
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "en_US", "fil"])
-async def test_languages(messenger: MessengerApp, language: str) -> None:
+async def test_language_code_is_accepted(messenger: MessengerApp, language: str) -> None:
     assert (await send_template(messenger, language=language)).status_code == 202
 
 
 @pytest.mark.parametrize("key", ["", "x" * 65, "with space"])
-async def test_a_key_that_is_none(without_database: MessengerApp, key: str) -> None:
+async def test_invalid_idempotency_key_is_rejected(
+    without_database: MessengerApp, key: str
+) -> None:
     answer = await send_template(without_database, key)
     sentence = "Idempotency-Key must be 1 to 64 ASCII characters"
     assert (answer.status_code, answer.json()) == (422, build_error(sentence))
@@ -147,7 +151,7 @@ async def test_a_key_that_is_none(without_database: MessengerApp, key: str) -> N
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", TEMPLATE_PATH), ("GET", f"{OUTBOX_PATH}?to=%2B232")]
 )
-async def test_a_service_signature_is_wanted(
+async def test_service_signature_is_required(
     without_database: MessengerApp, method: str, path: str
 ) -> None:
     async def refused(auth: httpx2.Auth | None = None, **headers: str) -> str:
@@ -173,7 +177,7 @@ async def test_a_service_signature_is_wanted(
         assert await refused(None, **name | {"X-Service-Timestamp": timestamp}) == late
 
 
-async def test_another_path_is_signed_otherwise(messenger: MessengerApp) -> None:
+async def test_signature_covers_the_query(messenger: MessengerApp) -> None:
     timestamp = str(int(messenger.services.clock().timestamp()))
     secret = messenger.services.settings.service_secrets["gateway"].encode()
     for query, status in ((b"to=%2B23276123456", 200), (b"to=%2B23276999999", 401)):
@@ -188,7 +192,9 @@ async def test_another_path_is_signed_otherwise(messenger: MessengerApp) -> None
 
 
 @pytest.mark.parametrize("written", ["%2B23276123456", "+23276123456", "%2023276123456"])
-async def test_a_plus_in_the_query_is_understood(messenger: MessengerApp, written: str) -> None:
+async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
+    messenger: MessengerApp, written: str
+) -> None:
     await send_template(messenger)
     answer = await messenger.client.get(
         f"{OUTBOX_PATH}?to={written}", auth=messenger.get_service_auth()
@@ -208,14 +214,16 @@ async def test_a_plus_in_the_query_is_understood(messenger: MessengerApp, writte
         ("?to=%2B99912345678", "to is not a phone number of any country"),
     ],
 )
-async def test_whose_outbox(without_database: MessengerApp, query: str, sentence: str) -> None:
+async def test_invalid_outbox_recipient_is_rejected(
+    without_database: MessengerApp, query: str, sentence: str
+) -> None:
     answer = await without_database.client.get(
         OUTBOX_PATH + query, auth=without_database.get_service_auth()
     )
     assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
-async def test_in_production_there_is_no_outbox(tmp_path: Path, database_url: str) -> None:
+async def test_outbox_does_not_exist_in_production(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(tmp_path, database_url, **PRODUCTION_ENVIRON) as messenger:
         assert (await send_template(messenger)).status_code == 202
         for auth in (None, messenger.get_service_auth()):
@@ -226,8 +234,8 @@ async def test_in_production_there_is_no_outbox(tmp_path: Path, database_url: st
         assert TEMPLATE_PATH in described
 
 
-async def test_what_is_sent_is_sealed(messenger: MessengerApp) -> None:
-    code = "918273" * 3  # six digits may be in a number or a time by chance
+async def test_template_parameters_are_stored_sealed(messenger: MessengerApp) -> None:
+    code = "918273" * 3  # six digits could occur in an id or a timestamp by chance
     await send_template(messenger, parameters=[code])
     row = await messenger.services.database.fetchrow("SELECT * FROM messenger.outbox")
     assert row is not None

@@ -1,4 +1,4 @@
-"""The description is valid, complete, and what is answered is what it says."""
+"""The OpenAPI document is valid and complete, and responses conform to it."""
 
 import re
 from typing import Any
@@ -38,7 +38,7 @@ async def document(messenger: MessengerApp) -> dict[str, Any]:
     return found
 
 
-async def test_it_is_valid_and_describes_every_route(document: dict[str, Any]) -> None:
+async def test_document_is_valid_and_describes_every_route(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
     described = {
         (method.upper(), path): operation
@@ -54,7 +54,7 @@ async def test_it_is_valid_and_describes_every_route(document: dict[str, Any]) -
     assert len(names) == len(set(names))
 
 
-async def test_who_may_call_shows(document: dict[str, Any]) -> None:
+async def test_document_declares_security_and_responses(document: dict[str, Any]) -> None:
     paths = document["paths"]
     assert paths[HEALTH_PATH]["get"]["security"] == []
     assert paths[BRIDGE_PATH]["post"]["security"] == [{"bridgeToken": []}, {}]
@@ -69,13 +69,13 @@ async def test_who_may_call_shows(document: dict[str, Any]) -> None:
     ]  # fmt: skip
 
 
-async def test_what_must_be_sent_shows(document: dict[str, Any]) -> None:
+async def test_document_declares_required_fields(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     assert schemas["BridgeMessage"]["required"] == ["event", "from", "phoneE164"]
     assert schemas["TemplateMessage"]["required"] == ["to", "template", "parameters"]
 
 
-async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
+async def test_document_describes_channel_deliveries(document: dict[str, Any]) -> None:
     body = document["paths"][WEBHOOK_PATH]["post"]["requestBody"]["content"]["application/json"]
     OAS31Validator(body["schema"]).validate(build_delivery("wamid.1"))
     entry = body["schema"]["properties"]["entry"]["items"]["properties"]
@@ -86,7 +86,7 @@ async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
-async def test_generators_can_read_it(document: dict[str, Any]) -> None:
+async def test_document_is_suitable_for_code_generators(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
     assert [
@@ -121,7 +121,7 @@ async def test_response_examples_match_their_schemas(document: dict[str, Any]) -
     assert checked >= 6
 
 
-async def test_the_examples_are_accepted(messenger: MessengerApp) -> None:
+async def test_request_examples_are_accepted(messenger: MessengerApp) -> None:
     bridge = await messenger.client.post(BRIDGE_PATH, json=BridgeMessage.EXAMPLE)
     assert bridge.status_code == 200
     template = await messenger.client.post(
@@ -130,7 +130,7 @@ async def test_the_examples_are_accepted(messenger: MessengerApp) -> None:
     assert template.status_code == 202
 
 
-async def test_answers_agree_with_the_description(
+async def test_responses_match_their_schemas(
     messenger: MessengerApp, document: dict[str, Any]
 ) -> None:
     client, service = messenger.client, messenger.get_service_auth()

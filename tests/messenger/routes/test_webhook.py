@@ -1,4 +1,4 @@
-"""The channel's webhook: the handshake, signed deliveries, the data exchange of flows."""
+"""Channel webhook: handshake, signed deliveries, and the data exchange of flows."""
 
 import asyncio
 import itertools
@@ -40,7 +40,7 @@ async def list_received_ids(messenger: MessengerApp) -> list[str]:
 
 
 @pytest.mark.parametrize("challenge", ["1158201444", "<script>alert(1)</script>", "a b+é"])
-async def test_the_challenge_is_answered_as_it_is(
+async def test_handshake_returns_the_challenge_unchanged(
     without_database: MessengerApp, challenge: str
 ) -> None:
     answer = await send_handshake(
@@ -63,12 +63,14 @@ async def test_the_challenge_is_answered_as_it_is(
         {"verify_token": "dev-verify-token", "challenge": "1"},
     ],
 )
-async def test_a_wrong_handshake(without_database: MessengerApp, query: dict[str, str]) -> None:
+async def test_invalid_handshake_returns_403(
+    without_database: MessengerApp, query: dict[str, str]
+) -> None:
     answer = await send_handshake(without_database, **query)
     assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
 
 
-async def test_a_handshake_without_a_challenge_that_can_be_answered(
+async def test_handshake_with_a_missing_or_oversized_challenge_returns_400(
     without_database: MessengerApp,
 ) -> None:
     right = {"mode": "subscribe", "verify_token": "dev-verify-token"}
@@ -79,7 +81,7 @@ async def test_a_handshake_without_a_challenge_that_can_be_answered(
     assert (endless.status_code, endless.json()) == (400, build_error(sentence))
 
 
-async def test_an_empty_verify_token_never_matches(tmp_path: Path, database_url: str) -> None:
+async def test_empty_verify_token_never_matches(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_VERIFY_TOKEN=""
     ) as messenger:
@@ -87,7 +89,7 @@ async def test_an_empty_verify_token_never_matches(tmp_path: Path, database_url:
     assert (answer.status_code, answer.json()) == (403, HANDSHAKE_ERROR)
 
 
-async def test_a_delivery_is_stored_and_acknowledged(messenger: MessengerApp) -> None:
+async def test_delivery_is_stored_once_and_acknowledged(messenger: MessengerApp) -> None:
     body = msgspec.json.encode(build_delivery("wamid.1"))
     for _ in range(2):
         answer = await messenger.deliver(body)
@@ -96,22 +98,24 @@ async def test_a_delivery_is_stored_and_acknowledged(messenger: MessengerApp) ->
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"entry": []}', b'{"entry": 7}', b'{"entry": [{}]}'])
-async def test_a_delivery_without_messages(without_database: MessengerApp, body: bytes) -> None:
+async def test_delivery_without_messages_is_acknowledged(
+    without_database: MessengerApp, body: bytes
+) -> None:
     answer = await without_database.deliver(body)
     assert (answer.status_code, answer.json()) == (200, {"status": "success"})
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
-async def test_what_is_no_delivery(without_database: MessengerApp, body: bytes) -> None:
+async def test_malformed_delivery_returns_400(without_database: MessengerApp, body: bytes) -> None:
     answer = await without_database.deliver(body)
     sentence = "The body is not a delivery in JSON"
     assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
-async def test_over_the_rate_it_is_acknowledged_and_not_acted_on(
+async def test_message_over_the_rate_limit_is_acknowledged_but_throttled(
     tmp_path: Path, database_url: str
 ) -> None:
-    """One count for the webhook and the compatibility endpoint; one reply asks to slow down."""
+    """The webhook and the compatibility endpoint share one limit, with one notice per window."""
     async with run_messenger_app(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
         assert (await messenger.post_message()).status_code == 200
         for number in range(4):
@@ -125,7 +129,7 @@ async def test_over_the_rate_it_is_acknowledged_and_not_acted_on(
         assert await database.fetchval("SELECT count(*) FROM messenger.outbox") == 1
 
 
-async def test_what_cannot_be_stored_is_delivered_again(without_database: MessengerApp) -> None:
+async def test_delivery_that_cannot_be_stored_returns_503(without_database: MessengerApp) -> None:
     answer = await without_database.deliver(msgspec.json.encode(build_delivery("wamid.1")))
     assert answer.status_code == 503
     assert answer.json() == build_error(
@@ -134,7 +138,7 @@ async def test_what_cannot_be_stored_is_delivered_again(without_database: Messen
     assert answer.headers["retry-after"] == "1"
 
 
-async def test_with_an_app_secret_the_signature_is_wanted(
+async def test_configured_app_secret_requires_a_valid_signature(
     tmp_path: Path, database_url: str
 ) -> None:
     body = msgspec.json.encode(build_delivery("wamid.1"))
@@ -158,7 +162,9 @@ async def test_with_an_app_secret_the_signature_is_wanted(
 
 
 @pytest.mark.parametrize("path", [WEBHOOK_PATH, FLOWS_PATH])
-async def test_in_production_without_an_app_secret(in_production: MessengerApp, path: str) -> None:
+async def test_production_without_an_app_secret_returns_403(
+    in_production: MessengerApp, path: str
+) -> None:
     answer = await in_production.client.post(path, content=b"{}")
     assert answer.status_code == 403
     assert answer.json() == build_error(
@@ -166,7 +172,7 @@ async def test_in_production_without_an_app_secret(in_production: MessengerApp, 
     )
 
 
-async def test_in_production_with_an_app_secret(tmp_path: Path, database_url: str) -> None:
+async def test_signed_delivery_is_accepted_in_production(tmp_path: Path, database_url: str) -> None:
     async with run_messenger_app(
         tmp_path, database_url, **PRODUCTION_ENVIRON, TAPGATE_MESSENGER_APP_SECRET=SECRET
     ) as messenger:
@@ -174,7 +180,9 @@ async def test_in_production_with_an_app_secret(tmp_path: Path, database_url: st
     assert answer.status_code == 200
 
 
-async def test_a_flow_with_a_bad_signature(tmp_path: Path, database_url: str) -> None:
+async def test_flow_with_an_invalid_signature_returns_432(
+    tmp_path: Path, database_url: str
+) -> None:
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET
     ) as messenger:
@@ -189,7 +197,7 @@ async def test_a_flow_with_a_bad_signature(tmp_path: Path, database_url: str) ->
         )
 
 
-async def test_a_flow_that_cannot_be_decrypted(without_database: MessengerApp) -> None:
+async def test_flow_that_cannot_be_decrypted_returns_421(without_database: MessengerApp) -> None:
     for body in (b"", b"{}", b"[]", b"\xff", b'{"encrypted_flow_data": 1}'):
         answer = await without_database.client.post(FLOWS_PATH, content=body)
         assert answer.status_code == 421, body
@@ -230,7 +238,7 @@ async def test_messages_to_another_number_are_acknowledged_and_ignored(
 async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(
     messenger: MessengerApp,
 ) -> None:
-    """Each process reads a clock of its own, a few milliseconds apart."""
+    """Each process reads its own clock, a few milliseconds apart."""
     now, readings = system_clock(), itertools.count()
     messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
     bodies = [msgspec.json.encode(build_delivery(f"wamid.{number}")) for number in range(60)]
@@ -239,4 +247,4 @@ async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(
     rows = await messenger.services.database.fetch("SELECT status FROM messenger.received")
     assert Counter(row["status"] for row in rows) == {"waiting": 30, "throttled": 30}
     count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
-    assert count == 1  # "slow down", once
+    assert count == 1  # a single rate limit notice

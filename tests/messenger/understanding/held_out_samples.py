@@ -1,7 +1,6 @@
-"""Texts as people write them to a wallet on their phone, and what each one asks for.
+"""Held-out texts in the style of real users, each with its expected command.
 
-Nothing may be learnt from them: they say how well the resolver does with words it was not made
-for, and that is true only as long as none of them is among its phrases.
+They measure how the resolver generalizes, so they must not be added to its phrases.
 """
 
 from typing import Final
@@ -20,7 +19,7 @@ ENGLISH: Final[tuple[Sample, ...]] = (
     ("pay my landlord pls", "send"),
     ("abeg transfa am 500 now now", "send"),
     ("I'd like to wire something to my sister's number", "send"),
-    # They speak of money, of sending or of yes, and ask for something else or for nothing.
+    # These mention money, sending or yes, but ask for something else or for nothing.
     ("did you send it", None),
     ("yesterday i got nothing", None),
     ("thank u i see the money", None),
@@ -54,7 +53,7 @@ FRENCH: Final[tuple[Sample, ...]] = (
     ("bjr je veu faire un transfer", "send"),
     ("on peut virer des sous à un ami ici ?", "send"),
     ("g besoin de faire parvenir un peu d'argent au village", "send"),
-    # They speak of money, of sending or of yes, and ask for something else or for nothing.
+    # These mention money, sending or yes, but ask for something else or for nothing.
     ("jai pas reçu l'argent", None),
     ("tu as deja envoyé ?", None),
     ("oui mais hier yavait rien", None),

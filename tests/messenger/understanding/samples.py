@@ -1,8 +1,7 @@
-"""Texts as people might write them, with what they mean. Not the phrases that are compared with:
-a test checks that.
+"""Labeled texts in the style of real users; a test checks that few are resolver phrases.
 
-Several commands: any of them is right. None: nothing that the messenger can do; asking back is
-right as well.
+Of several commands, any is correct. `none` marks texts without a matching command, for which a
+clarifying question is acceptable.
 """
 
 _ENGLISH = """

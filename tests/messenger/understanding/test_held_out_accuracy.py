@@ -1,4 +1,4 @@
-"""How well the resolver does with texts that it was not made for."""
+"""Accuracy of the resolver on held-out texts."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from tapgate.messenger.model.events import Intent
 from tapgate.messenger.understanding.resolver import resolve
 
 Outcome = Literal["right", "asked", "nothing", "wrong"]
-#: What leads to money being moved.
+#: Commands that lead to a movement of money.
 MONEY_COMMANDS: frozenset[Command] = frozenset({"send", "yes"})
 
 
-def test_the_set_is_whole() -> None:
+def test_held_out_set_is_complete() -> None:
     texts = [text for samples in SAMPLES.values() for text, _ in samples]
     assert [len(samples) for samples in SAMPLES.values()] == [30, 30]
     assert len(set(texts)) == len(texts)
@@ -25,7 +25,7 @@ def test_the_set_is_whole() -> None:
 
 
 @pytest.mark.parametrize("language_known", [True, False])
-def test_money_is_not_what_it_takes_a_text_for_by_mistake(
+def test_held_out_texts_rarely_resolve_to_a_wrong_money_command(
     language_known: bool, record_property: Callable[[str, object], None]
 ) -> None:
     outcomes: Counter[Outcome] = Counter()
@@ -47,7 +47,7 @@ def test_money_is_not_what_it_takes_a_text_for_by_mistake(
 
 
 def classify_outcome(meaning: Intent, expected: Command | None) -> Outcome:
-    """Where nothing is to be started, a question is one too many but starts nothing either."""
+    """Classify an intent; an unneeded question counts as `asked`, since it starts nothing."""
     if meaning.command is not None:
         return "right" if meaning.command == expected else "wrong"
     if expected is None:

@@ -1,4 +1,4 @@
-"""The optional model over real HTTP: it may name a command, and nothing else it does counts."""
+"""Optional language model over real HTTP: it can name a command and nothing else."""
 
 import asyncio
 import gzip
@@ -59,7 +59,7 @@ def respond_with(content: bytes, *headers: str, status: str = "200 OK") -> Write
 
 
 async def never_respond(writer: asyncio.StreamWriter) -> None:
-    """Never answers."""
+    """Accept the request and never respond."""
 
 
 async def resolve_with_model(
@@ -73,7 +73,7 @@ async def resolve_with_model(
         return meaning, asked
 
 
-async def test_it_may_name_a_command() -> None:
+async def test_model_can_name_a_command() -> None:
     meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'))
     assert meaning.command == "limits"
     assert asked[0]["text"] == UNKNOWN_TEXT
@@ -103,17 +103,17 @@ async def test_it_may_name_a_command() -> None:
         respond_with(b"", "Location: http://127.0.0.1:9/", status="302 Found"),
     ],
 )
-async def test_anything_else_counts_for_nothing(answer: WriteResponse) -> None:
+async def test_invalid_model_response_falls_back_to_the_resolver(answer: WriteResponse) -> None:
     meaning, asked = await resolve_with_model(answer)
     assert len(asked) == 1
     assert meaning == OFFLINE_INTENT
 
 
-async def test_no_answer_and_nobody_there() -> None:
+async def test_model_timeout_or_connection_failure_falls_back_to_the_resolver() -> None:
     for patience in (0.05, 1.0, 30.0):
         meaning, asked = await resolve_with_model(never_respond, patience=patience)
         assert meaning == OFFLINE_INTENT
-        if asked:  # it came as far as that before the time was over
+        if asked:  # the request was sent before the timeout
             break
     assert len(asked) == 1
     async with run_model_server(never_respond) as (url, _):
@@ -124,20 +124,20 @@ async def test_no_answer_and_nobody_there() -> None:
 
 
 @pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
-async def test_never_sent(text: str) -> None:
+async def test_text_with_a_pin_or_keyword_is_not_sent_to_the_model(text: str) -> None:
     meaning, asked = await resolve_with_model(respond_with(b'{"command": "limits"}'), text)
     assert asked == []
     assert meaning == resolve(text, "en")
 
 
-async def test_digits_are_not_shown() -> None:
+async def test_digits_are_masked_before_they_are_sent_to_the_model() -> None:
     _, asked = await resolve_with_model(
         respond_with(b'{"command": "send"}'), "kindly forward 1500 to +23276123456, ٤٠ or ② \ud800"
     )
     assert asked[0]["text"] == "kindly forward #### to +###########, ## or # ?"
 
 
-async def test_without_a_model_the_resolver_answers() -> None:
+async def test_resolver_is_used_without_a_model() -> None:
     understanding = IntentService(None)
     assert await understanding.resolve_intent("my balance", None) == resolve("my balance", None)
     await understanding.close()

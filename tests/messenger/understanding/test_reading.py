@@ -1,4 +1,4 @@
-"""What people write where something is asked for."""
+"""Parsing of answers: amounts, phone numbers, cards, names and periods."""
 
 from datetime import date
 
@@ -40,7 +40,7 @@ TODAY = date(2026, 11, 15)
         ("12345678 le", "12345678"),
     ],
 )
-def test_amounts(text: str, expected: str) -> None:
+def test_amount_is_parsed(text: str, expected: str) -> None:
     assert reading.parse_amount(text, "SLE") == expected
 
 
@@ -71,11 +71,11 @@ def test_amounts(text: str, expected: str) -> None:
     500%
     """.splitlines(),
 )
-def test_no_amounts(text: str) -> None:
+def test_invalid_amount_is_rejected(text: str) -> None:
     assert reading.parse_amount(text.strip(), "SLE") is None
 
 
-def test_amounts_of_other_currencies() -> None:
+def test_amount_follows_the_decimals_of_its_currency() -> None:
     assert reading.parse_amount("5 000 FCFA", "XOF") == "5000"
     assert reading.parse_amount("5000.50", "XOF") is None
     assert reading.parse_amount("1.500", "XOF") == "1500"
@@ -85,9 +85,7 @@ def test_amounts_of_other_currencies() -> None:
 
 
 @given(st.integers(1, 10**11), st.sampled_from([",", " ", "'"]), st.sampled_from(["SLE", "XOF"]))
-def test_amounts_that_are_grouped_are_read_as_they_are(
-    minor: int, sign: str, currency: str
-) -> None:
+def test_amount_with_grouped_digits_is_parsed(minor: int, sign: str, currency: str) -> None:
     shown = money.format_money(minor, currency).removesuffix(f" {currency}")
     shown = shown.removesuffix(".00").replace(",", sign)
     read = reading.parse_amount(f"{shown} {currency}", currency)
@@ -96,7 +94,7 @@ def test_amounts_that_are_grouped_are_read_as_they_are(
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 .,'Lek-]{1,20}", fullmatch=True))
-def test_what_is_read_can_be_paid(text: str) -> None:
+def test_arbitrary_text_yields_only_valid_values(text: str) -> None:
     read = reading.parse_amount(text, "SLE")
     assert read is None or money.parse(read, "SLE") > 0
     order = reading.parse_transfer(text, OWN_PHONE, "SLE")
@@ -127,11 +125,11 @@ def test_what_is_read_can_be_paid(text: str) -> None:
         ("+999999999999", None),
     ],
 )
-def test_phones(text: str, expected: str | None) -> None:
+def test_phone_number_is_parsed(text: str, expected: str | None) -> None:
     assert reading.parse_phone(text, OWN_PHONE) == expected
 
 
-def test_a_phone_without_a_country_needs_somebody_to_have_one() -> None:
+def test_national_phone_number_uses_the_country_of_the_sender() -> None:
     assert reading.parse_phone("076123456", None) is None
     assert reading.parse_phone("+23276123456", None) == "+23276123456"
     assert reading.parse_phone("620 12 34 56", "+224621000000") == "+224620123456"
@@ -153,11 +151,11 @@ def test_a_phone_without_a_country_needs_somebody_to_have_one() -> None:
         ("CARD-1 CARD-2", None),
     ],
 )
-def test_card_serials(text: str, expected: str | None) -> None:
+def test_card_serial_is_parsed(text: str, expected: str | None) -> None:
     assert reading.parse_card_serial(text) == expected
 
 
-def test_recipients() -> None:
+def test_payee_is_parsed_as_phone_or_card() -> None:
     assert reading.parse_payee("076 123 456", OWN_PHONE) == ParsedPayee(phone="+23276123456")
     assert reading.parse_payee("CARD-123", OWN_PHONE) == ParsedPayee(card_serial="CARD-123")
     assert reading.parse_payee("my brother", OWN_PHONE) is None
@@ -197,11 +195,11 @@ def test_recipients() -> None:
         ("send money", ParsedTransfer()),
     ],
 )
-def test_orders(text: str, expected: ParsedTransfer) -> None:
+def test_transfer_is_parsed(text: str, expected: ParsedTransfer) -> None:
     assert reading.parse_transfer(text, OWN_PHONE, "SLE") == expected
 
 
-def test_a_payee_by_name() -> None:
+def test_payee_name_is_parsed() -> None:
     assert reading.parse_payee_name("send 8 to Mohamed") == "Mohamed"
     assert reading.parse_payee_name("envoie 8 à ma tante Fatou svp.") == "tante Fatou svp"
     assert reading.parse_payee_name("send 8 to my mum!") == "mum"
@@ -215,14 +213,14 @@ def test_a_payee_by_name() -> None:
         assert reading.parse_payee_name(text) is None
 
 
-def test_odd_amounts() -> None:
+def test_unsupported_amount_is_detected() -> None:
     for text in ("1k", "send $5", "send 5 USD", "send 5 million", "5€", "send 2.5m to CARD-9"):
         assert reading.has_unsupported_amount(text, "SLE")
     for text in ("send 5", "send 5 SLE to CARD-9", "send le 5", "send money", "5 le"):
         assert not reading.has_unsupported_amount(text, "SLE")
 
 
-def test_names_and_numbers() -> None:
+def test_person_names_and_list_numbers_are_parsed() -> None:
     assert reading.parse_person_names("Aminata Bah Kamara") == ("Aminata", "Bah Kamara")
     assert reading.parse_person_names("my name is Jean-Luc N'Diaye.") == ("Jean-Luc", "N'Diaye")
     assert reading.parse_person_names("je m’appelle Zoé Bâ") == ("Zoé", "Bâ")
@@ -260,7 +258,7 @@ def test_names_and_numbers() -> None:
         ("hier", "2026-11-14", "2026-11-14"),
     ],
 )
-def test_periods(text: str, first: str, last: str) -> None:
+def test_period_is_parsed(text: str, first: str, last: str) -> None:
     assert reading.parse_period(text, TODAY) == (
         date.fromisoformat(first),
         date.fromisoformat(last),
@@ -280,5 +278,5 @@ def test_periods(text: str, first: str, last: str) -> None:
     0000-00
     """.splitlines(),
 )
-def test_no_periods(text: str) -> None:
+def test_invalid_period_is_rejected(text: str) -> None:
     assert reading.parse_period(text, TODAY) is None

@@ -1,4 +1,4 @@
-"""What free text asks for, measured on labelled texts and across the phrases themselves."""
+"""Intent resolution, measured on labeled texts and by cross-validation of the phrases."""
 
 import random
 from collections import Counter
@@ -30,7 +30,7 @@ def is_wrong_money_command(meaning: Intent, right: frozenset[str]) -> bool:
     return meaning.command in MONEY_COMMANDS and meaning.command not in right
 
 
-def test_labelled_texts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_labeled_texts_meet_the_accuracy_thresholds(capsys: pytest.CaptureFixture[str]) -> None:
     found = [(resolve(text, None), right) for text, right in SAMPLES]
     counts = Counter(classify_outcome(meaning, right) for meaning, right in found)
     money = sum(is_wrong_money_command(meaning, right) for meaning, right in found)
@@ -42,7 +42,7 @@ def test_labelled_texts(capsys: pytest.CaptureFixture[str]) -> None:
     assert counts["missed"] <= 0.02 * len(SAMPLES)
 
 
-def test_labelled_texts_are_many_and_mostly_not_phrases() -> None:
+def test_labeled_texts_are_numerous_and_mostly_not_phrases() -> None:
     known = {normalize_text(phrase.text) for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES)}
     copied = [
         text
@@ -50,12 +50,12 @@ def test_labelled_texts_are_many_and_mostly_not_phrases() -> None:
         if normalize_text(text) in known and not right & {"yes", "no"}
     ]
     assert len(SAMPLES) >= 120
-    # Short ones cannot but be the same: "STOP!!", "hellooo!!".
+    # Short texts inevitably coincide with phrases: "STOP!!", "hellooo!!".
     assert len(copied) <= 0.08 * len(SAMPLES)
 
 
-def test_phrases_that_were_left_out_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
-    """Five times a fifth of the sample phrases is kept from the resolver, then asked."""
+def test_left_out_phrases_meet_the_accuracy_thresholds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five-fold cross-validation of the sample phrases."""
     samples = list(phrases.SAMPLES)
     random.Random(7).shuffle(samples)
     meant: dict[str, set[str]] = {}
@@ -104,7 +104,7 @@ def test_phrases_that_were_left_out_are_understood(capsys: pytest.CaptureFixture
         ("relevé", "statement"),
     ],
 )
-def test_words_work_as_they_are(text: str, command: str) -> None:
+def test_keyword_resolves_to_its_command_in_any_language(text: str, command: str) -> None:
     for language in (None, "en", "fr"):
         assert resolve(text, language).command == command
 
@@ -144,17 +144,17 @@ def test_words_work_as_they_are(text: str, command: str) -> None:
     076123456
     CARD-9""".splitlines(),
 )
-def test_no_money_action_for(text: str) -> None:
+def test_text_does_not_resolve_to_a_money_command(text: str) -> None:
     assert resolve(text.strip(), None).command not in MONEY_COMMANDS
 
 
-def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:
+def test_truncated_text_does_not_resolve_to_a_command() -> None:
     for word in ("yes", "send money"):
         assert resolve(word + " " * MAX_LENGTH + "? no, do not", None).command is None
 
 
 @pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
-def test_a_yes_with_something_that_cannot_be_read_is_none(text: str) -> None:
+def test_yes_with_unreadable_text_does_not_resolve_to_a_command(text: str) -> None:
     assert resolve(text, None).command is None
 
 
@@ -162,17 +162,17 @@ def test_a_yes_with_something_that_cannot_be_read_is_none(text: str) -> None:
     "text",
     ["I do not want to send money", "please don't send 500", "je ne veux pas envoyer d'argent"],
 )
-def test_a_transfer_that_is_not_wanted(text: str) -> None:
+def test_negated_transfer_resolves_to_cancel_or_no(text: str) -> None:
     assert resolve(text, None).command in {"cancel", "no"}
 
 
-def test_civilities_do_not_count() -> None:
+def test_courtesies_around_a_command_are_ignored() -> None:
     assert resolve("Bonjour, mon solde svp", None).command == "balance"
     assert resolve("Good morning please block my card", None).command == "block"
     assert resolve("Hello, yes", None).command != "yes"
 
 
-def test_language_of_the_words() -> None:
+def test_language_of_the_text_is_detected() -> None:
     assert resolve("mon solde", "en").language == "fr"
     assert resolve("my balance", "fr").language == "en"
     assert resolve("menu", None).language is None
@@ -180,11 +180,11 @@ def test_language_of_the_words() -> None:
     assert resolve("je voudrais connaitre mon solde actuel", None).language == "fr"
 
 
-def test_what_two_commands_have_is_asked() -> None:
+def test_phrase_shared_by_two_commands_returns_both_as_candidates() -> None:
     assert set(resolve("i forgot my pin", None).candidates) == {"change_pin", "person"}
 
 
-def test_yes_and_no_are_nobody_elses_and_never_likely() -> None:
+def test_phrases_of_yes_no_and_send_belong_to_one_command() -> None:
     meanings: dict[str, set[Command | None]] = {}
     for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES):
         meanings.setdefault(normalize_text(phrase.text), set()).add(phrase.command)
@@ -195,7 +195,7 @@ def test_yes_and_no_are_nobody_elses_and_never_likely() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_answered(text: str) -> None:
+def test_arbitrary_text_resolves_without_guessing_yes_or_no(text: str) -> None:
     meaning = resolve(text, None)
     assert len(meaning.candidates) <= 3
     assert not {"yes", "no"} & set(meaning.candidates)
@@ -204,17 +204,17 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 @given(st.sampled_from([text for text, _ in SAMPLES]), st.sampled_from(["!", " 😀", " ", "..."]))
-def test_decoration_does_not_count(text: str, decoration: str) -> None:
+def test_trailing_punctuation_and_emoji_are_ignored(text: str, decoration: str) -> None:
     assert resolve(text + decoration, None) == resolve(text, None)
 
 
 @pytest.mark.parametrize("sign", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
-def test_long_texts_are_cut(sign: str) -> None:
+def test_long_text_is_truncated(sign: str) -> None:
     assert len(normalize_text(sign * 4096)) <= MAX_LENGTH
     assert resolve(sign * 4096, None).command is None
 
 
-def test_every_command_has_words_in_both_languages() -> None:
+def test_every_command_has_keywords_in_both_languages() -> None:
     for language in ("en", "fr"):
         for command in COMMANDS:
             own = [p for p in phrases.KEYWORDS if (p.command, p.language) == (command, language)]
@@ -225,7 +225,7 @@ def test_every_command_has_words_in_both_languages() -> None:
 @pytest.mark.parametrize(
     "word", ["lol", "hmm", "mdr", "banane", "qwerty", "Aminata", "voilà", "1x", "wow", "asdf", "Bo"]
 )
-def test_a_meaningless_word_tells_no_language(word: str) -> None:
+def test_unrecognized_word_has_no_language(word: str) -> None:
     for known in (None, "en", "fr"):
         assert resolve(word, cast("Language | None", known)).language is None
 
@@ -234,11 +234,11 @@ def test_a_meaningless_word_tells_no_language(word: str) -> None:
     ("word", "language"),
     [("bonjour", "fr"), ("merci", "fr"), ("solde", "fr"), ("hello", "en"), ("balanse", "en")],
 )
-def test_a_known_word_tells_its_language(word: str, language: str) -> None:
+def test_known_word_has_its_language(word: str, language: str) -> None:
     assert resolve(word, None).language == language
 
 
-def test_random_words_tell_no_language() -> None:
+def test_random_words_have_no_language() -> None:
     chance = random.Random(1)
     letters = "bcdfghjklmnpqrstvwz" + "aeiou" * 3
     words = ["".join(chance.choices(letters, k=chance.randint(5, 10))) for _ in range(2000)]

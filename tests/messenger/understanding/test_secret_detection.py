@@ -1,4 +1,4 @@
-"""PINs are kept out of what is kept."""
+"""Detection of texts that may contain a PIN, which must not be stored."""
 
 import pytest
 from hypothesis import given
@@ -63,7 +63,7 @@ PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
     envoie 500 à la carte CARD-9 4071
     4\u200b0\u200b7\u200b1""".splitlines(),
 )
-def test_withheld(text: str) -> None:
+def test_text_with_a_possible_pin_is_withheld(text: str) -> None:
     assert may_contain_pin(text.strip())
 
 
@@ -92,7 +92,7 @@ def test_withheld(text: str) -> None:
     the pinch of 4071 grains was enough
     """.splitlines(),
 )
-def test_kept(text: str) -> None:
+def test_text_without_a_pin_is_kept(text: str) -> None:
     assert not may_contain_pin(text.strip())
 
 
@@ -101,7 +101,7 @@ def test_kept(text: str) -> None:
     st.sampled_from(["", " ", "!", "...", "🙏", "?\n", " - "]),
     st.sampled_from(["", " ", "."]),
 )
-def test_a_pin_alone_is_withheld_however_it_is_dressed(pin: str, around: str, between: str) -> None:
+def test_pin_alone_is_withheld_with_any_decoration(pin: str, around: str, between: str) -> None:
     assert may_contain_pin(around + between.join(pin) + around)
 
 
@@ -111,20 +111,20 @@ def test_a_pin_alone_is_withheld_however_it_is_dressed(pin: str, around: str, be
     st.text(alphabet="abc xyz,.!", max_size=30),
     st.sampled_from([" ", ": ", " is ", " est ", "=", "-"]),
 )
-def test_near_a_word_for_it(pin: str, word: str, before: str, joint: str) -> None:
+def test_pin_next_to_a_word_for_pin_is_withheld(
+    pin: str, word: str, before: str, joint: str
+) -> None:
     for text in (f"{before} {word}{joint}{pin} {before}", f"{before} {pin} {word} {before}"):
         assert may_contain_pin(text)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["N"]), max_size=200))
-def test_without_a_figure_there_is_no_pin(text: str) -> None:
+def test_text_without_digits_is_kept(text: str) -> None:
     assert not may_contain_pin(text)
 
 
 @given(PINS, st.text(max_size=200))
-def test_a_text_that_is_too_long_to_look_at_is_withheld_if_it_has_a_figure(
-    pin: str, text: str
-) -> None:
+def test_oversized_text_ending_in_a_pin_is_withheld(pin: str, text: str) -> None:
     assert may_contain_pin(text + "a" * 4096 + pin)
 
 
@@ -134,7 +134,7 @@ def test_amounts_with_a_currency_are_kept(amount: int, currency: str) -> None:
         assert not may_contain_pin(text)
 
 
-def test_long_texts_are_withheld_when_they_hold_digits() -> None:
+def test_long_text_is_withheld_only_if_it_contains_digits() -> None:
     assert may_contain_pin("a" * 5000 + "1")
     assert not may_contain_pin("a" * 5000)
     assert may_contain_pin("pin " * 1000 + "4071")

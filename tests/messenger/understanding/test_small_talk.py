@@ -1,4 +1,4 @@
-"""What is said and is no command."""
+"""Classification of messages that are not commands."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ from tapgate.messenger.understanding.small_talk import classify_small_talk
         ("combien coûte un transfert", "fees"),
     ],
 )
-def test_remarks(text: str, expected: str) -> None:
+def test_small_talk_is_classified(text: str, expected: str) -> None:
     assert classify_small_talk(text) == expected
 
 
@@ -62,10 +62,10 @@ def test_remarks(text: str, expected: str) -> None:
     you charged me two times
     """.splitlines(),
 )
-def test_no_remarks(text: str) -> None:
+def test_command_is_not_classified_as_small_talk(text: str) -> None:
     assert classify_small_talk(text.strip()) is None
 
 
 @given(st.text(max_size=400))
-def test_any_text(text: str) -> None:
+def test_arbitrary_text_is_classified_without_error(text: str) -> None:
     classify_small_talk(text)
