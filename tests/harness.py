@@ -1,7 +1,7 @@
 """Callers of every kind, subscribers and their messages, for tests over HTTP.
 
-Every caller is an `auth` of the client: `await client.get(url, auth=await
-world.create_admin("S"))`.
+Every caller is an `auth` of the client:
+`await client.get(url, auth=await world.create_admin("S"))`.
 """
 
 import itertools
@@ -96,7 +96,7 @@ class Harness:
     async def create_admin(self, role: str = "A") -> BearerAuth:
         """Create an admin and log in.
 
-        `role` is the role's letter in the API reference.
+        `role` is a letter of `ROLES_BY_LETTER`.
         """
         services, admin_id = self.services, self.services.new_id()
         async with services.database.transaction() as tx:

@@ -42,7 +42,7 @@ def run_tapgate(
     "command",
     [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
-def test_every_command_has_help(command: list[str]) -> None:
+def test_everything_is_explained(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert shown.exit_code == 0
     assert f"Usage: {' '.join(['tapgate', *command])}" in shown.output

@@ -1,4 +1,4 @@
-"""Rejected requests leave a bounded number of audit entries, and none goes uncounted."""
+"""Rejected requests are all counted in a bounded number of audit entries."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

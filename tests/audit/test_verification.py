@@ -287,7 +287,7 @@ async def test_query_parameter_selects_a_full_verification(
     assert (answer.status_code, list(answer.json()["details"]["fields"])) == (422, ["full"])
 
 
-async def test_concurrent_ledger_verifications_open_one_connection_each(
+async def test_each_accepted_ledger_verification_opens_one_connection(
     client: httpx2.AsyncClient, world: Harness, opened: list[None]
 ) -> None:
     admin = await world.create_admin()

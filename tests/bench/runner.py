@@ -1,4 +1,4 @@
-"""Runs a benchmark as an operator does and finds missing figures."""
+"""Benchmark runner, and search for missing figures in the results."""
 
 import asyncio
 import sys

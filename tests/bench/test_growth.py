@@ -206,7 +206,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) 
     written = (folder / "docs" / "benchmarks.md").read_text()
     assert headline in written
     assert headline in said
-    assert "**Ratio: " in written  # the rest of the page is unchanged
+    assert "**Ratio: " in written  # the payment benchmark is kept
     assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 

@@ -1,4 +1,4 @@
-"""Runs a command on its own terminal and types into it."""
+"""Terminal session that runs a command and types into it."""
 
 import contextlib
 import os

@@ -104,7 +104,7 @@ def test_write_that_may_have_been_executed_is_not_repeated_unless_safe(
 
 
 @given(effects, outcomes)
-def test_outcome_is_unknown_exactly_when_a_response_was_lost_and_none_followed(
+def test_write_outcome_is_unknown_when_a_response_was_lost_and_no_final_one_followed(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
     given_back, came, _ = run_operation(effect, outcomes)

@@ -187,7 +187,7 @@ async def test_folder_name_may_contain_spaces_and_percent_signs(
         server.stop()
 
 
-def test_socket_folder_owned_by_another_user_is_rejected(
+def test_socket_folder_accessible_to_other_users_is_rejected(
     folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
