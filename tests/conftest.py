@@ -1,4 +1,4 @@
-"""What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
+"""Shared fixtures: one embedded PostgreSQL per test process, one clean database per test."""
 
 import gc
 import importlib.util
@@ -31,14 +31,15 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-#: How long an example takes says how busy the machine is; what tests share serves all examples.
+#: No deadline: the duration of an example depends on the load of the machine. Function-scoped
+#: fixtures may serve all examples.
 hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
 hypothesis.settings.load_profile("tests")
 
-#: Those who pay must not wait long for a database that is away, or for another process that hangs.
-#: Tests are about what they say, on a machine that may stand still for some seconds.
+#: Production fails fast when the database is down or another process hangs. Tests get longer
+#: timeouts, because a loaded machine may stall for some seconds.
 database_module.DATABASE_TIMEOUT_SECONDS = 30.0
 signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
@@ -53,7 +54,7 @@ _sequence = itertools.count(1)
 
 
 def build_database_url(database: str, server_url: str) -> str:
-    """The URL of another database on the same server."""
+    """Return the URL of another database on the same server."""
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
 
@@ -65,8 +66,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """What counts for a day or a month begins anew at midnight: no test is under way then. Tests of
-    that have a clock of their own."""
+    """Wait until after midnight if the day is about to end.
+
+    Daily and monthly counters reset at midnight, so no test may run across it. Tests of the reset
+    have their own clock.
+    """
     left = _DAY_SECONDS - time.time() % _DAY_SECONDS
     if left < _MAX_TEST_SECONDS:
         time.sleep(left + 0.1)
@@ -74,14 +78,17 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """For what another system user must reach: pytest closes its own folders to all others."""
+    """Yield a temporary folder for files that another system user must reach.
+
+    pytest's own folders are private.
+    """
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Path]:
-    """A data folder with an empty database in it, made once because that takes long."""
+    """Yield a data folder with an empty database, created once because that is slow."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         server = EmbeddedPostgres(Path(name))
         try:
@@ -93,14 +100,14 @@ def cluster() -> Iterator[Path]:
 
 @pytest.fixture
 def data_dir(folder: Path, cluster: Path) -> Path:
-    """A data folder of one's own, to start a server on."""
+    """Return a private copy of the data folder to start a server on."""
     subprocess.run(["cp", "-a", cluster, folder / "data"], check=True)
     return folder / "data"
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The URL of a running server; also its database `tapgate`, which is empty."""
+    """Yield the URL of a running server and its empty database `tapgate`."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         server = EmbeddedPostgres(Path(name))
         try:
@@ -109,8 +116,8 @@ def postgres() -> Iterator[str]:
             server.stop()
 
 
-#: What only a change of the schema changes: whoever altered a table leaves a database that is not
-#: as it was, however empty.
+#: Values that only a schema change alters, so a database whose tables were altered is not reused,
+#: even if it is empty.
 _SCHEMA_FINGERPRINT_SQL = """
     SELECT (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
            (SELECT count(*) FROM pg_class WHERE oid >= 16384),
@@ -132,8 +139,11 @@ _LIST_SEQUENCES_SQL = """
 
 
 class DatabaseCleaner:
-    """Empties one database between tests, over a connection that stays open: PostgreSQL then knows
-    the tables and how to empty them, which it takes longer to find out than to do."""
+    """Empties one database between tests over a connection that stays open.
+
+    PostgreSQL then has the tables and plans cached, and looking them up takes longer than emptying
+    the tables.
+    """
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
@@ -175,15 +185,15 @@ class DatabaseCleaner:
         self._connection.terminate()
 
 
-#: The rows that migrations put into tables.
+#: The rows that migrations insert.
 SeedRows = dict[str, list[asyncpg.Record]]
 
 
 class ScratchDatabases:
-    """Copies of a migrated database, each for one test at a time.
+    """Copies of a migrated database, each used by one test at a time.
 
-    Making and dropping one takes longer than most tests, so what a test leaves is emptied and used
-    again, unless the test changed the schema or filled it with very much.
+    Creating and dropping a copy takes longer than most tests. A used copy is therefore emptied and
+    reused, unless the test changed the schema or left a large amount of data.
     """
 
     def __init__(self, connection: asyncpg.Connection, url: str, kept: KeptConnections) -> None:
@@ -196,7 +206,7 @@ class ScratchDatabases:
         self._cleaners: dict[str, DatabaseCleaner] = {}
 
     async def read_template(self) -> None:
-        """What a new copy is like: its schema, and the rows that migrations put into it."""
+        """Read the schema of a new copy and the rows that migrations inserted."""
         template = await asyncpg.connect(build_database_url(_TEMPLATE_DATABASE, self._url))
         try:
             self._schema = tuple(await template.fetchrow(_SCHEMA_FINGERPRINT_SQL))
@@ -249,7 +259,7 @@ class ScratchDatabases:
                 return False
             await self._cleaners[name].reset(self._seeds)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
-            return False  # a test that ends all connections ended this one too
+            return False  # a test that terminates all connections terminates this one too
         return True
 
     def close(self) -> None:
@@ -261,7 +271,7 @@ class ScratchDatabases:
 async def copies(postgres: str) -> AsyncIterator[ScratchDatabases]:
     connection = await asyncpg.connect(postgres)
     try:
-        # What a test writes need not outlive the machine.
+        # Test data need not survive a crash.
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
         await connection.execute("SELECT pg_reload_conf()")
@@ -279,8 +289,8 @@ async def copies(postgres: str) -> AsyncIterator[ScratchDatabases]:
         await connection.close()
 
 
-#: PostgreSQL counts them from some hundreds on: a number of four digits may be anybody's PIN, which
-#: is then found in a log where nobody has put it.
+#: PostgreSQL's transaction ids start in the hundreds. A four-digit id in a log could be mistaken
+#: for a PIN by the tests that search logs for PINs.
 _ADVANCE_TRANSACTION_IDS = """
     DO $$ BEGIN
         FOR n IN 1..10000 LOOP
@@ -292,7 +302,7 @@ _ADVANCE_TRANSACTION_IDS = """
 
 @pytest.fixture
 async def empty_url(postgres: str) -> AsyncIterator[str]:
-    """A database that nobody has put a table into."""
+    """Yield the URL of a database without tables."""
     name = f"empty_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
     try:
@@ -323,8 +333,8 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """As in development, but that no test is throttled unless it wants to be."""
-    # Written here without fsync, for which each test would wait.
+    """Return development settings with rate limits that no test reaches by accident."""
+    # Written here without fsync, to save time in each test.
     secrets = msgspec.json.encode(dev_secrets._generate_secrets())
     (tmp_path / "secrets.json").write_bytes(secrets)
     return load_settings(
@@ -339,7 +349,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 
 @pytest.fixture
 async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
-    """What a gateway process has, on a database with the default rules."""
+    """Yield the services of a gateway process, on a database with the default rules."""
     async with open_services(settings, database_url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
@@ -348,7 +358,7 @@ async def services(settings: Settings, database_url: str) -> AsyncIterator[Servi
 
 @pytest.fixture
 async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    """Calls the whole gateway without a socket in between."""
+    """Yield a client of the whole gateway, without a socket in between."""
     transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         yield client
@@ -356,7 +366,7 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.fixture
 async def other_client(services: Services, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of another process of the same gateway."""
+    """Yield a client of another process of the same gateway."""
     async with open_services(services.settings, database_url) as other:
         transport = httpx2.ASGITransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
@@ -369,7 +379,7 @@ def world(services: Services, client: httpx2.AsyncClient) -> Harness:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Shows what tests record as a `figure`, also where they ran in other processes."""
+    """Print the values that tests record as a `figure`, also from other processes."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "call":

@@ -1,6 +1,7 @@
-"""Who and what tests over HTTP need: callers of every kind, subscribers, and what they were sent.
+"""Callers of every kind, subscribers and their messages, for tests over HTTP.
 
-Every caller is an `auth` of the client: `await client.get(url, auth=await world.admin("S"))`.
+Every caller is an `auth` of the client:
+`await client.get(url, auth=await world.create_admin("S"))`.
 """
 
 import itertools
@@ -43,7 +44,7 @@ class BearerAuth(httpx2.Auth):
 
 
 class ServiceAuth(httpx2.Auth):
-    """An internal service, which signs each request anew."""
+    """An internal service, which signs each request."""
 
     def __init__(self, name: str, secret: str) -> None:
         self.id = name
@@ -63,7 +64,7 @@ class ServiceAuth(httpx2.Auth):
 
 
 class HmacAuth(httpx2.Auth):
-    """A processor's, a terminal's or a partner's key, which signs each request anew."""
+    """The key of a processor, a terminal or a partner, which signs each request."""
 
     requires_request_body = True
 
@@ -93,7 +94,10 @@ class Harness:
         self.client = client
 
     async def create_admin(self, role: str = "A") -> BearerAuth:
-        """A new admin, logged in. The role is its letter in the interface."""
+        """Create an admin and log in.
+
+        `role` is a letter of `ROLES_BY_LETTER`.
+        """
         services, admin_id = self.services, self.services.new_id()
         async with services.database.transaction() as tx:
             await tx.execute(
@@ -120,7 +124,7 @@ class Harness:
         return BearerAuth(key, ids.encode(ids.KEY, record.id))
 
     async def create_processor(self) -> HmacAuth:
-        """A new processor, by its key."""
+        """Create a processor and return its key."""
         processor_id = self.services.new_id()
         async with self.services.database.transaction() as tx:
             account_id = await self._create_account(tx, chart.SETTLEMENT, processor_id)
@@ -136,7 +140,7 @@ class Harness:
         return HmacAuth(ids.encode(ids.KEY, key.id), key.secret)
 
     async def get_account_id(self, key: HmacAuth) -> str:
-        """The account of the processor or partner that a key belongs to."""
+        """Return the account of the processor or partner that a key belongs to."""
         account_id = await self.services.database.fetchval(
             """SELECT account.id FROM hmac_keys key
                JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
@@ -152,7 +156,7 @@ class Harness:
         return ids.encode(ids.PROCESSOR, processor_id)
 
     async def create_second_key(self, key: HmacAuth) -> HmacAuth:
-        """Of the same processor."""
+        """Create another key of the same processor."""
         async with self.services.database.transaction() as tx:
             processor_id = await tx.fetchval(
                 "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
@@ -162,7 +166,7 @@ class Harness:
         return HmacAuth(ids.encode(ids.KEY, made.id), made.secret)
 
     async def create_partner(self) -> HmacAuth:
-        """A new partner, by its key."""
+        """Create a partner and return its key."""
         partner_id = self.services.new_id()
         async with self.services.database.transaction() as tx:
             account_id = await self._create_account(tx, chart.CLEARING, partner_id)
@@ -194,11 +198,11 @@ class Harness:
         return ServiceAuth(name, self.services.settings.service_secrets[name])
 
     def new_phone_number(self) -> str:
-        """A number that nobody has."""
+        """Return an unused phone number."""
         return f"+232{76_000_000 + next(_sequence)}"
 
     async def create_subscriber(self, *, balance: str = "0", **fields: Any) -> dict[str, Any]:
-        """The record of a new subscriber whose PIN is `PIN`."""
+        """Return the record of a new subscriber whose PIN is `PIN`."""
         registration = {
             "phone_number": self.new_phone_number(),
             "first_name": "Aminata",
@@ -226,7 +230,7 @@ class Harness:
             auth=await self.create_admin("C"),
         )
         assert answer.status_code == 200, answer.text
-        # The full record, which only services still get.
+        # Only services still get the full record.
         answer = await self.client.get(
             f"/api/v1/subscribers/{record['id']}", auth=self.get_service_auth()
         )
@@ -234,7 +238,7 @@ class Harness:
         return restricted
 
     async def create_card(self, subscriber_id: str, **fields: Any) -> str:
-        """The serial of a new card of a subscriber, active unless the fields say otherwise."""
+        """Return the serial of a subscriber's new card, active unless the fields say otherwise."""
         number, card_id = next(_sequence), self.services.new_id()
         holder = ids.decode(ids.SUBSCRIBER, subscriber_id) or 0
         columns = {
@@ -260,7 +264,7 @@ class Harness:
         return str(columns["serial"])
 
     async def deposit(self, subscriber_id: str, amount: str) -> None:
-        """Cash comes in, through the ledger like everything else."""
+        """Deposit cash through the ledger."""
         outcome = await self.services.ledger.submit(
             Command(
                 type=chart.TRANSFER,
@@ -273,24 +277,24 @@ class Harness:
         outcome.require_accepted()
 
     async def disable_compliance_rules(self) -> None:
-        """For tests of something else that takes many payments."""
+        """Disable all rules, for unrelated tests that make many payments."""
         async with self.services.database.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
             ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
         await self.services.signals.wait_for_acks(ticket)
 
     async def get_pending_code(self, phone_number: str) -> str:
-        """The one-time code that waits for a phone, the newest one."""
+        """Return the newest one-time code pending for a phone number."""
         (code,), *_ = await self.list_pending_messages(phone_number, "one_time_code")
         return code
 
     async def list_pending_messages(self, phone_number: str, template: str) -> list[list[str]]:
-        """What messages of a template that wait for a phone say, newest first."""
+        """Return the parameters of a phone's pending messages of a template, newest first."""
         waiting = await list_pending(self.services.database, self.services.vault, phone_number)
         return [message.parameters for message in waiting if message.template == template]
 
     def advance_clock(self, **time: float) -> None:
-        """Let time pass for what is asked from now on; credentials stay as fresh as they are."""
+        """Advance the clock for later requests. Credentials do not age."""
         clock = self.services.clock
         self.services.clock = lambda: clock() + timedelta(**time)
 
@@ -301,7 +305,7 @@ class Harness:
         )
 
     async def list_audit_entries(self, resource_id: str, event: str) -> list[dict[str, Any]]:
-        """The audit entries of an event, oldest first."""
+        """Return the audit entries of an event, oldest first."""
         rows = await self.services.database.fetch(
             """SELECT actor, result, reason, changes FROM audit_entries
                WHERE resource_id = $1 AND event = $2 ORDER BY id""",

@@ -1,7 +1,7 @@
 """Connections to test databases that outlive the pool that opened them.
 
 A new connection is a new PostgreSQL process, which reads the catalogs and prepares every statement
-again: more work than most tests are. A pool that closes its connections therefore leaves them for
+again: more work than most tests do. A pool that closes its connections therefore leaves them for
 the next pool with the same settings, reset to the state of a new session.
 """
 
@@ -34,7 +34,7 @@ _connect = connect_module._connect
 
 #: The hosts and the name of a database.
 _Place = tuple[tuple[tuple[str | None, int | None], ...], str | None]
-#: Plans depend on settings, so a connection is used again with the same ones only.
+#: Plans depend on settings, so a connection is only reused with the same settings.
 _Key = tuple[_Place, tuple[tuple[str, str], ...]]
 
 
@@ -59,7 +59,10 @@ class KeptConnection(asyncpg.Connection):
     async def begin(
         self, settings: Mapping[str, str], seconds: float, command_timeout: float | None
     ) -> None:
-        """Begin another session; one of FAILURES if a test has ended the connection."""
+        """Begin another session.
+
+        Raises one of DATABASE_ERRORS if a test has terminated the connection.
+        """
         self._config = self._config._replace(command_timeout=command_timeout)
         await self.fetchrow(
             connect_module._APPLY_SETTINGS, list(settings), list(settings.values()), timeout=seconds
@@ -105,7 +108,7 @@ class KeptConnections:
         self._places.add(_place(parse_url(url)))
 
     def forget(self, url: str) -> None:
-        """End the connections to a database that is about to be dropped."""
+        """Terminate the connections to a database that is about to be dropped."""
         place = _place(parse_url(url))
         self._places.discard(place)
         for key in [key for key in self._idle if key[0] == place]:
@@ -135,7 +138,7 @@ class KeptConnections:
             await connection.reset()
         except DATABASE_ERRORS:
             return False
-        except BaseException:  # cancelled: a statement may still be running on it
+        except BaseException:  # canceled: a statement may still be running on it
             connection.terminate()
             raise
         self._idle[key].append(connection)
@@ -166,7 +169,7 @@ class KeptConnections:
                     await connection.begin(session, timeout, command_timeout)
                 except DATABASE_ERRORS:
                     connection.terminate()
-                except BaseException:  # cancelled
+                except BaseException:  # canceled
                     connection.terminate()
                     raise
                 else:

@@ -1,4 +1,4 @@
-"""Settings that start in production, for tests of what production does differently."""
+"""Valid production settings, for tests of production-specific behavior."""
 
 from typing import Final
 

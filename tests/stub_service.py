@@ -1,4 +1,4 @@
-"""A service for the supervisor's tests: answers with its process's number, late when asked to."""
+"""Service for the supervisor's tests: responds with its process id, delayed on request."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The command as an operator uses it: what it says, and with which status it ends."""
+"""The command line as an operator uses it: output and exit status."""
 
 import contextlib
 import os
@@ -69,14 +69,14 @@ def test_everything_is_explained(command: list[str]) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_startup_error_is_reported_in_one_line(
     folder: Path, command: str, variables: dict[str, str], line: str
 ) -> None:
     ended = run_tapgate(folder, command, **variables)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_a_port_in_use_is_one_line(folder: Path) -> None:
+def test_port_in_use_is_reported_in_one_line(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         ended = run_tapgate(folder, "serve", "--port", port)
@@ -87,14 +87,14 @@ def test_a_port_in_use_is_one_line(folder: Path) -> None:
     )
 
 
-def test_migrating_the_embedded_database(folder: Path, data_dir: Path) -> None:
+def test_migrate_brings_the_embedded_database_up_to_date(folder: Path, data_dir: Path) -> None:
     first, second = run_tapgate(folder, "migrate"), run_tapgate(folder, "migrate")
     assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
     assert second.stdout == "The database is up to date.\n"
     assert (first.stderr, second.stderr) == ("", "")
 
 
-def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> None:
+def test_up_starts_everything_and_shows_the_first_password_once(folder: Path) -> None:
     ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
     with up(folder, ports) as first:
         in_use = run_tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
@@ -109,7 +109,7 @@ def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> N
 
 @contextlib.contextmanager
 def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
-    """What it says until it is ready; it answers then. Stopped in the end."""
+    """Run `tapgate up`, check that it responds, and yield the lines it printed until ready."""
     variables = build_environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
         [_TAPGATE_EXECUTABLE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -130,7 +130,7 @@ def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
             assert process.wait(60) == 0
 
 
-def test_a_database_without_tables_is_one_line(folder: Path, empty_url: str) -> None:
+def test_database_without_tables_is_reported_in_one_line(folder: Path, empty_url: str) -> None:
     ended = run_tapgate(folder, "verify", TAPGATE_DATABASE_URL=empty_url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("tapgate: the database has no tables yet")

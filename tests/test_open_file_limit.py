@@ -1,4 +1,4 @@
-"""A process may open as many files as it can be allowed."""
+"""The limit of open files of a worker process."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ worker.run(main)
 """
 
 
-def test_a_worker_raises_the_soft_limit_to_the_hard_one() -> None:
+def test_worker_raises_the_soft_limit_to_the_hard_limit() -> None:
     for hard in (64, 512):
         done = subprocess.run(
             [sys.executable, "-c", _SCRIPT.format(hard=hard)],

@@ -1,4 +1,4 @@
-"""What README and docs say is true: the tour is run as printed, links lead somewhere."""
+"""README and docs: the tour runs as printed, and links resolve."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> None:
+async def test_tour_works_as_printed(folder: Path, database_url: str) -> None:
     tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
     async with run_gateway_and_messenger(folder, database_url) as (address, messenger):
         here = tour.replace("http://127.0.0.1:8000", address)
@@ -51,7 +51,7 @@ def list_anchors(document: Path) -> set[str]:
     return {page.add(PLAIN_LINK.sub(r"\1", heading)) for heading in HEADING.findall(prose)}
 
 
-def test_links_between_documents_lead_somewhere() -> None:
+def test_links_between_documents_resolve() -> None:
     written = (ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md"))
     for document in written:
         for target, anchor in LINK.findall(document.read_text()):

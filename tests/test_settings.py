@@ -1,4 +1,4 @@
-"""Every rule of every setting."""
+"""Defaults and validation of every setting."""
 
 import stat
 from pathlib import Path
@@ -24,7 +24,7 @@ def load_from_environ(**variables: str) -> Settings:
     return load_settings({f"TAPGATE_{name}": value for name, value in variables.items()})
 
 
-def test_the_defaults() -> None:
+def test_defaults_apply_without_any_variable() -> None:
     settings = load_settings({})
     assert (settings.host, settings.port, settings.messenger_port) == ("127.0.0.1", 8000, 8001)
     assert settings.public_url == "http://127.0.0.1:8000"
@@ -50,7 +50,7 @@ def test_the_defaults() -> None:
     assert settings.messenger_flow_private_key is None
 
 
-def test_an_empty_variable_is_as_if_not_set() -> None:
+def test_empty_variable_counts_as_unset() -> None:
     settings = load_from_environ(PORT="", DATABASE_URL="", CURRENCY="", DEMO="", SERVICE_SECRETS="")
     assert (settings.port, settings.database_url, settings.currency) == (8000, None, "SLE")
 
@@ -63,15 +63,15 @@ def test_an_empty_variable_is_as_if_not_set() -> None:
         ("pay.example", "http://pay.example:9000"),
     ],
 )
-def test_the_urls_follow_from_host_and_port(host: str, url: str) -> None:
+def test_public_url_defaults_to_host_and_port(host: str, url: str) -> None:
     assert load_from_environ(HOST=host, PORT="9000").public_url == url
 
 
-def test_a_given_url_wins() -> None:
+def test_given_public_url_takes_precedence() -> None:
     assert load_from_environ(PUBLIC_URL="https://pay.example/").public_url == "https://pay.example"
 
 
-def test_a_database_may_have_several_hosts_with_ports() -> None:
+def test_database_url_may_have_several_hosts_with_ports() -> None:
     url = "postgresql://user:p%40ss@one:5432,two:5433,three/tapgate"
     assert load_from_environ(DATABASE_URL=url).database_url == url
 
@@ -108,14 +108,14 @@ def test_a_database_may_have_several_hosts_with_ports() -> None:
         ("MESSENGER_FLOW_PRIVATE_KEY", "no-such-file.pem"),
     ],
 )
-def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
+def test_invalid_value_is_rejected_with_the_name_of_the_setting(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_from_environ(**{name: value})
     assert str(refused.value).startswith(f"TAPGATE_{name} ")
     assert "\n" not in str(refused.value)
 
 
-def test_the_first_admin_needs_both() -> None:
+def test_first_admin_needs_both_email_and_password() -> None:
     settings = load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="short")
     assert (settings.admin_email, settings.admin_password) == ("a@example.com", "short")
     with pytest.raises(SettingsError, match="TAPGATE_ADMIN_PASSWORD must be set too"):
@@ -127,7 +127,7 @@ def test_the_first_admin_needs_both() -> None:
 
 
 class TestSecrets:
-    def test_are_made_once_and_private(self) -> None:
+    def test_secrets_are_generated_once_in_a_private_file(self) -> None:
         first, second = load_settings({}), load_settings({})
         assert first.jwt_secret == second.jwt_secret
         assert first.secret_key == second.secret_key
@@ -139,7 +139,7 @@ class TestSecrets:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert [file.name for file in path.parent.iterdir()] == ["secrets.json"]
 
-    def test_given_ones_win_and_are_added_to(self) -> None:
+    def test_given_secrets_take_precedence_and_missing_ones_are_generated(self) -> None:
         made = load_settings({})
         settings = load_from_environ(
             JWT_SECRET="given", SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
@@ -153,7 +153,7 @@ class TestSecrets:
         }
 
     @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"jwt_secret": "x"}'])
-    def test_damaged_ones_are_not_replaced(self, damage: bytes) -> None:
+    def test_damaged_secrets_file_is_not_replaced(self, damage: bytes) -> None:
         load_settings({})
         path = Path(".tapgate/secrets.json")
         path.write_bytes(damage)
@@ -161,12 +161,12 @@ class TestSecrets:
             load_settings({})
         assert path.read_bytes() == damage
 
-    def test_need_a_folder_that_can_be_used(self) -> None:
+    def test_generating_secrets_needs_a_usable_folder(self) -> None:
         Path("file").touch()
         with pytest.raises(SettingsError, match="cannot be used"):
             load_from_environ(DATA_DIR="file/folder")
 
-    def test_are_not_shown(self) -> None:
+    def test_repr_does_not_contain_secrets(self) -> None:
         settings = load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="a long password")
         assert settings.secret_key not in repr(settings)
         assert "a long password" not in repr(settings)
@@ -174,7 +174,7 @@ class TestSecrets:
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
 class TestProduction:
-    def test_starts_with_what_it_needs(self, environment: str) -> None:
+    def test_complete_settings_are_accepted(self, environment: str) -> None:
         settings = load_settings(
             PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
         )
@@ -187,7 +187,7 @@ class TestProduction:
     @pytest.mark.parametrize(
         "name", [name for name in PRODUCTION_ENVIRON if name[8:] != "ENVIRONMENT"]
     )
-    def test_refuses_to_start_without(self, environment: str, name: str) -> None:
+    def test_missing_setting_is_rejected(self, environment: str, name: str) -> None:
         for value in ({}, {name: ""}):
             rest = {key: given for key, given in PRODUCTION_ENVIRON.items() if key != name}
             rest["TAPGATE_ENVIRONMENT"] = environment
@@ -213,7 +213,7 @@ class TestProduction:
             ("ADMIN_PASSWORD", "ada@example.com", "must not be easy to guess"),
         ],
     )
-    def test_refuses_a_bad_secret(
+    def test_weak_or_reused_secret_is_rejected(
         self, environment: str, name: str, value: str, reason: str
     ) -> None:
         given = PRODUCTION_ENVIRON | _ADMIN_ENVIRON | {"TAPGATE_ENVIRONMENT": environment}
@@ -230,11 +230,11 @@ def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:
     assert len(settings.secret_key) >= 32
 
 
-def test_an_empty_verify_token_is_a_decision() -> None:
+def test_verify_token_may_be_explicitly_empty() -> None:
     assert load_from_environ(MESSENGER_VERIFY_TOKEN="").messenger_verify_token == ""
 
 
-def test_the_flow_key_is_a_pem_or_the_path_of_one() -> None:
+def test_flow_private_key_is_a_pem_or_the_path_of_one() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
     Path("key.pem").write_text(pem)
     assert load_from_environ(MESSENGER_FLOW_PRIVATE_KEY=pem).messenger_flow_private_key == pem
@@ -244,11 +244,11 @@ def test_the_flow_key_is_a_pem_or_the_path_of_one() -> None:
 @pytest.mark.parametrize(
     ("value", "on"), [("on", True), ("TRUE", True), ("1", True), ("off", False)]
 )
-def test_flags(value: str, on: bool) -> None:
+def test_flag_accepts_on_off_and_synonyms(value: str, on: bool) -> None:
     assert load_from_environ(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
 
 
-def test_whoever_is_made_the_first_admin_can_log_in() -> None:
+def test_first_admin_credentials_are_valid_for_login() -> None:
     for email in ("ada@localhost", "ada.lovelace@example.com"):
         assert load_from_environ(ADMIN_EMAIL=email, ADMIN_PASSWORD="short").admin_email == email
         assert EmailRule(within_a_company=True).check(email) == email
@@ -259,7 +259,7 @@ def test_whoever_is_made_the_first_admin_can_log_in() -> None:
         load_from_environ(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="x" * 256)
 
 
-def test_trusted_proxies() -> None:
+def test_trusted_proxies_are_addresses_or_networks() -> None:
     settings = load_from_environ(TRUSTED_PROXIES="10.0.0.0/8, ::1")
     assert [str(network) for network in settings.trusted_proxies] == ["10.0.0.0/8", "::1/128"]
     assert load_from_environ().trusted_proxies == ()

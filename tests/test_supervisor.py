@@ -1,4 +1,4 @@
-"""Everything starts, everything that dies comes back, and nothing is left behind."""
+"""Supervisor: starts all services, restarts the ones that die, and leaves no process behind."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tapgate import supervisor
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-#: A supervisor over the stand-in service.
+#: A supervisor of the stub service.
 _SUPERVISOR_SCRIPT = """
 import asyncio, os, sys
 from tapgate import supervisor
@@ -55,7 +55,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 class SupervisorProcess:
-    """A supervisor in a process of its own."""
+    """A supervisor in a separate process."""
 
     def __init__(self, data_dir: Path, **variables: str) -> None:
         self.port = int(variables.pop("TAPGATE_PORT", free_port()))
@@ -86,13 +86,13 @@ class SupervisorProcess:
         return self._errors.read_text().splitlines()
 
     def get_worker_pid(self, path: str = "/") -> int | None:
-        """The number of the process that answered."""
+        """Return the process id of the worker that responded."""
         try:
             with urllib.request.urlopen(
                 f"http://127.0.0.1:{self.port}{path}", timeout=30
             ) as answer:
                 return int(answer.read())
-        except OSError:  # nobody is there, or nobody answers in time
+        except OSError:  # refused connection or timeout
             return None
 
     def wait_until_ready(self) -> "SupervisorProcess":
@@ -103,7 +103,7 @@ class SupervisorProcess:
         return self
 
     def list_processes(self) -> list[psutil.Process]:
-        """The processes there are now, remembered for `left_behind`."""
+        """Return the current child processes and record them for `list_orphans`."""
         found: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
             found = psutil.Process(self._process.pid).children(recursive=True)
@@ -120,7 +120,7 @@ class SupervisorProcess:
         self._process.send_signal(number)
 
     def stop(self) -> int:
-        """Its exit status."""
+        """Wait for the process to end and return its exit status."""
         return self._process.wait(60)
 
     def kill(self) -> None:
@@ -136,7 +136,7 @@ def is_worker(process: psutil.Process) -> bool:
     try:
         return "stub_service" in process.cmdline()
     except psutil.Error:
-        return False  # one of PostgreSQL's that has ended meanwhile
+        return False  # a PostgreSQL process that has ended
 
 
 def is_running(process: psutil.Process) -> bool:
@@ -148,7 +148,7 @@ def is_running(process: psutil.Process) -> bool:
 
 @pytest.fixture(scope="module")
 def migrated(cluster: Path) -> Iterator[Path]:
-    """A data folder whose database has all tables, so that no start has to create them."""
+    """Yield a data folder whose database is already migrated, so starting is fast."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         data_dir = Path(name, "data")
         subprocess.run(["cp", "-a", cluster, data_dir], check=True)
@@ -162,7 +162,10 @@ def migrated(cluster: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def own_postgres(folder: Path, migrated: Path) -> None:
-    """For tests that start PostgreSQL; the others do without or use the shared server."""
+    """Copy the data folder, for tests that start PostgreSQL.
+
+    Other tests use the shared server or no server.
+    """
     subprocess.run(["cp", "-a", migrated, folder / "data"], check=True)
 
 
@@ -187,11 +190,11 @@ StartSupervisor = Callable[..., SupervisorProcess]
 @pytest.mark.parametrize(
     ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 1)]
 )
-def test_it_starts_and_stops_without_leaving_a_process(
+def test_supervisor_starts_and_stops_without_leaving_a_process(
     start: StartSupervisor, number: int, workers: int
 ) -> None:
     running = start(TAPGATE_WORKERS=str(workers)).wait_until_ready()
-    assert len(running.list_processes()) > 1 + workers  # the workers, PostgreSQL and its own
+    assert len(running.list_processes()) > 1 + workers  # workers and PostgreSQL
     assert len(running.list_workers()) == workers
     running.send_signal(number)
     assert (running.stop(), running.read_errors) == (0, [])
@@ -205,8 +208,10 @@ def test_it_starts_and_stops_without_leaving_a_process(
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
 
 
-def test_it_outlives_its_terminal_when_asked_to(start: StartSupervisor, database_url: str) -> None:
-    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does for what it starts
+def test_supervisor_ignores_sighup_when_started_with_nohup(
+    start: StartSupervisor, database_url: str
+) -> None:
+    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
     try:
         running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
     finally:
@@ -217,7 +222,7 @@ def test_it_outlives_its_terminal_when_asked_to(start: StartSupervisor, database
     assert running.stop() == 0
 
 
-def test_a_request_under_way_is_answered_before_it_stops(
+def test_request_in_progress_gets_its_response_before_shutdown(
     start: StartSupervisor, database_url: str
 ) -> None:
     running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
@@ -233,7 +238,7 @@ def test_a_request_under_way_is_answered_before_it_stops(
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_killed_worker_and_a_killed_postgres_come_back(start: StartSupervisor) -> None:
+def test_killed_worker_and_killed_postgres_are_restarted(start: StartSupervisor) -> None:
     running = start().wait_until_ready()
     first = running.get_worker_pid()
     assert first is not None
@@ -259,7 +264,7 @@ def test_a_killed_worker_and_a_killed_postgres_come_back(start: StartSupervisor)
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
+def test_children_end_when_the_supervisor_is_killed_and_it_can_be_restarted(
     start: StartSupervisor,
 ) -> None:
     killed = start(TAPGATE_WORKERS="2").wait_until_ready()
@@ -274,8 +279,8 @@ def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
     wait_until(lambda: killed.list_orphans() == [])
 
 
-def test_a_port_that_is_given_up_a_moment_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the children of a killed supervisor do, when it is started again at once."""
+def test_port_released_shortly_after_startup_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children of a killed supervisor may hold the port briefly when it is restarted."""
     with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
         port = held.getsockname()[1]
         patched.setattr(time, "sleep", lambda _: held.close())
@@ -285,7 +290,7 @@ def test_a_port_that_is_given_up_a_moment_later_is_taken(monkeypatch: pytest.Mon
             assert taken.getsockname()[1] == port
 
 
-def test_an_external_database_is_used_and_left_alone(
+def test_external_database_is_used_and_no_server_is_started(
     start: StartSupervisor, database_url: str
 ) -> None:
     running = start(TAPGATE_DATABASE_URL=database_url).wait_until_ready()
@@ -296,7 +301,7 @@ def test_an_external_database_is_used_and_left_alone(
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_told_to_stop_while_it_prepares(start: StartSupervisor) -> None:
+def test_supervisor_stops_when_signaled_during_preparation(start: StartSupervisor) -> None:
     running = start(STAND_IN_PREPARES="60")
     wait_until(lambda: "preparing" in running.read_output)
     running.list_processes()
@@ -305,7 +310,7 @@ def test_told_to_stop_while_it_prepares(start: StartSupervisor) -> None:
     assert running.list_orphans() == []
 
 
-def test_a_port_in_use_is_one_line(start: StartSupervisor) -> None:
+def test_port_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         running = start(TAPGATE_PORT=port)
@@ -315,7 +320,7 @@ def test_a_port_in_use_is_one_line(start: StartSupervisor) -> None:
     assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
 
 
-def test_an_address_of_another_machine_is_one_line(start: StartSupervisor) -> None:
+def test_address_of_another_machine_is_reported_in_one_line(start: StartSupervisor) -> None:
     running = start(TAPGATE_HOST="192.0.2.1")
     assert running.stop() == 1
     assert len(running.read_errors) == 1
@@ -323,7 +328,7 @@ def test_an_address_of_another_machine_is_one_line(start: StartSupervisor) -> No
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_data_folder_in_use_is_one_line(start: StartSupervisor) -> None:
+def test_data_folder_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
     first = start().wait_until_ready()
     second = start()
     assert second.stop() == 1
@@ -332,7 +337,9 @@ def test_a_data_folder_in_use_is_one_line(start: StartSupervisor) -> None:
 
 
 @pytest.mark.usefixtures("own_postgres")
-def test_a_service_that_cannot_start_is_one_line_and_stops_the_rest(start: StartSupervisor) -> None:
+def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
+    start: StartSupervisor,
+) -> None:
     running = start(STAND_IN_FAILS="1")
     assert running.stop() == 1
     assert running.read_errors == ["the gateway ended with status 7 while starting"]

@@ -1,4 +1,4 @@
-"""Words that the tests of the audit log share."""
+"""Helpers shared by the tests of the audit log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,8 +17,11 @@ ORIGIN = Origin(
 
 
 async def assert_seals(sealer: Sealer, count: int) -> None:
-    """It seals that many, once nothing else on the server is in the way: PostgreSQL's own
-    autovacuum, also of another test's database, is a running transaction like any other."""
+    """Seal pending entries and assert that `count` of them get sealed.
+
+    This may take several attempts: autovacuum, even in another test's database, is a running
+    transaction that sealing has to wait for.
+    """
     sealed = 0
     async with asyncio.timeout(30):
         while sealed < count:

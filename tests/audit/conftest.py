@@ -11,7 +11,7 @@ from tapgate.audit import trail
 
 @pytest.fixture
 def write() -> WriteEntry:
-    """Adds an entry in a database transaction; whatever is not said does not matter."""
+    """Return a function that adds an entry in a database transaction, with default values."""
     services: Any = SimpleNamespace(
         new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock
     )

@@ -1,4 +1,4 @@
-"""What is written to the log, and that nothing written can be changed."""
+"""Contents of audit entries, and their protection against changes."""
 
 import asyncpg
 import pytest
@@ -12,9 +12,7 @@ async def _fetch_only_entry(database: Database) -> asyncpg.Record:
     return row
 
 
-async def test_an_entry_says_who_did_what_and_from_where(
-    database: Database, write: WriteEntry
-) -> None:
+async def test_entry_records_actor_action_and_origin(database: Database, write: WriteEntry) -> None:
     async with database.transaction() as tx:
         await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
     row = await _fetch_only_entry(database)
@@ -27,9 +25,7 @@ async def test_an_entry_says_who_did_what_and_from_where(
     assert (row["previous_hash"], row["hash"]) == (None, None)
 
 
-async def test_an_entry_is_there_only_if_the_change_is(
-    database: Database, write: WriteEntry
-) -> None:
+async def test_entry_is_rolled_back_with_its_change(database: Database, write: WriteEntry) -> None:
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await write(tx)
@@ -41,7 +37,7 @@ async def test_an_entry_is_there_only_if_the_change_is(
     "name",
     ["pin", "new_pin", "PASSWORD", "password_hash", "hmac_secret", "token", "otp", "api_key"],
 )
-async def test_what_is_named_like_a_secret_is_masked(
+async def test_value_named_like_a_secret_is_masked(
     database: Database, write: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:
@@ -53,7 +49,7 @@ async def test_what_is_named_like_a_secret_is_masked(
 
 
 @pytest.mark.parametrize("name", ["key_id", "pin_locked_until", "no_pin_limit", "pinned", "prefix"])
-async def test_what_only_speaks_about_a_secret_is_kept(
+async def test_value_that_only_describes_a_secret_is_kept(
     database: Database, write: WriteEntry, name: str
 ) -> None:
     async with database.transaction() as tx:
@@ -73,7 +69,7 @@ async def test_what_only_speaks_about_a_secret_is_kept(
         "TRUNCATE audit_head",
     ],
 )
-async def test_the_database_refuses_to_change_the_log(
+async def test_database_rejects_changes_to_the_log(
     database: Database, write: WriteEntry, statement: str
 ) -> None:
     async with database.transaction() as tx:

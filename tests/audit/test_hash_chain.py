@@ -1,4 +1,4 @@
-"""The chain is whole whatever the writers do, and shows whatever was done to it afterwards."""
+"""Hash chain: stays intact under concurrent writers and reveals any later change."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "audit.md"
 
 
 async def _create_sealed_entries(database: Database, write: WriteEntry, count: int) -> list[str]:
-    """That many sealed entries; their public ids in order."""
+    """Create sealed entries and return their public ids in order."""
     async with database.transaction() as tx:
         for number in range(count):
             await write(tx, resource_id=f"TAP-{number}")
@@ -41,7 +41,7 @@ async def _wait_until_sealed(database: Database) -> None:
 
 @pytest.fixture
 async def other_database(database_url: str) -> AsyncIterator[Database]:
-    """What another process would have: its own connections."""
+    """Yield a database with its own connections, as another process would have."""
     other = await Database.connect(database_url, size=20)
     try:
         yield other
@@ -51,7 +51,7 @@ async def other_database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection whose database transaction the test ends when it likes."""
+    """Yield a connection whose transaction the test controls."""
     connection = await asyncpg.connect(database_url)
     await connection.set_type_codec(
         "jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads
@@ -62,14 +62,14 @@ async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
         await connection.close()
 
 
-async def test_an_empty_log_is_valid(database: Database) -> None:
+async def test_empty_log_is_valid(database: Database) -> None:
     assert await Sealer(database).seal_pending() == 0
     assert await verify(database) == Verification(
         valid=True, entries=0, unsealed=0, first_broken=None
     )
 
 
-async def test_entries_count_as_unsealed_until_they_are_sealed(
+async def test_entries_count_as_unsealed_until_sealed(
     database: Database, write: WriteEntry
 ) -> None:
     await _create_sealed_entries(database, write, 2)
@@ -82,9 +82,7 @@ async def test_entries_count_as_unsealed_until_they_are_sealed(
     assert (after.valid, after.entries, after.unsealed) == (True, 3, 0)
 
 
-async def test_the_document_says_how_anybody_can_check_the_chain(
-    database: Database, write: WriteEntry
-) -> None:
+async def test_documented_program_verifies_the_chain(database: Database, write: WriteEntry) -> None:
     await _create_sealed_entries(database, write, 2)
     async with database.transaction() as tx:
         await write(
@@ -101,7 +99,7 @@ async def test_the_document_says_how_anybody_can_check_the_chain(
     assert not documented["is_whole"]([*entries[:2], entries[2] | {"reason": "another"}])
 
 
-async def test_many_entries_are_sealed_in_batches_and_verified_in_pieces(
+async def test_many_entries_are_sealed_and_verified_in_batches(
     database: Database, write: WriteEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "_BATCH_SIZE", 4)
@@ -141,7 +139,9 @@ _DISABLE_TRIGGERS_SQL = """
         "sequence = 100",
     ],
 )
-async def test_a_changed_entry_is_found(database: Database, write: WriteEntry, change: str) -> None:
+async def test_changed_entry_is_detected(
+    database: Database, write: WriteEntry, change: str
+) -> None:
     await _create_sealed_entries(database, write, 5)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     await database.execute(f"UPDATE audit_entries SET {change} WHERE resource_id = 'TAP-2'")
@@ -157,7 +157,7 @@ async def test_a_changed_entry_is_found(database: Database, write: WriteEntry, c
     ("gone", "first_broken"),
     [("= 1", "TAP-1"), ("= 3", "TAP-3"), ("IN (2, 3)", "TAP-3"), ("= 5", None), (">= 1", None)],
 )
-async def test_a_removed_entry_is_found(
+async def test_removed_entry_is_detected(
     database: Database, write: WriteEntry, gone: str, first_broken: str | None
 ) -> None:
     known = dict(
@@ -174,7 +174,7 @@ async def test_a_removed_entry_is_found(
     assert result.first_broken == (known[first_broken] if first_broken else "5")
 
 
-async def test_exchanged_entries_are_found(database: Database, write: WriteEntry) -> None:
+async def test_swapped_entries_are_detected(database: Database, write: WriteEntry) -> None:
     _, _, third, _ = await _create_sealed_entries(database, write, 4)
     await database.execute(_DISABLE_TRIGGERS_SQL)
     for old, new in [(2, 100), (3, 2), (100, 3)]:
@@ -185,7 +185,7 @@ async def test_exchanged_entries_are_found(database: Database, write: WriteEntry
     assert (result.valid, result.first_broken) == (False, third)
 
 
-async def test_an_entry_put_in_below_the_head_is_found_and_never_sealed(
+async def test_entry_inserted_below_the_head_is_detected_and_never_sealed(
     database: Database, write: WriteEntry
 ) -> None:
     await _create_sealed_entries(database, write, 3)
@@ -203,7 +203,7 @@ async def test_an_entry_put_in_below_the_head_is_found_and_never_sealed(
     assert (result.valid, result.first_broken) == (False, ids.encode(ids.AUDIT_ENTRY, 1))
 
 
-async def test_a_chain_recomputed_from_a_changed_entry_on_does_not_reach_the_head(
+async def test_chain_recomputed_after_a_change_does_not_match_the_head(
     database: Database, write: WriteEntry
 ) -> None:
     await _create_sealed_entries(database, write, 4)
@@ -224,7 +224,7 @@ async def test_a_chain_recomputed_from_a_changed_entry_on_does_not_reach_the_hea
     assert (result.valid, result.first_broken) == (False, "4")
 
 
-async def test_an_entry_waits_for_a_smaller_number_that_is_not_committed(
+async def test_entry_is_not_sealed_before_an_uncommitted_smaller_sequence_number(
     database: Database, writer: asyncpg.Connection, write: WriteEntry
 ) -> None:
     slow = writer.transaction()
@@ -239,10 +239,10 @@ async def test_an_entry_waits_for_a_smaller_number_that_is_not_committed(
     assert (await verify(database)).valid
 
 
-async def test_an_entry_waits_for_a_smaller_number_of_a_younger_transaction(
+async def test_entry_is_not_sealed_before_a_smaller_sequence_number_of_a_younger_transaction(
     database: Database, writer: asyncpg.Connection, write: WriteEntry
 ) -> None:
-    """The running transaction is younger than all completed ones: no snapshot lists it."""
+    """The running transaction is younger than all completed ones, so no snapshot lists it."""
     younger = writer.transaction()
     async with database.transaction() as older:
         await older.fetchval("SELECT pg_current_xact_id()::text")
@@ -256,7 +256,7 @@ async def test_an_entry_waits_for_a_smaller_number_of_a_younger_transaction(
     assert (await verify(database)).valid
 
 
-async def test_a_number_that_was_rolled_back_is_not_waited_for(
+async def test_rolled_back_sequence_number_does_not_block_sealing(
     database: Database, writer: asyncpg.Connection, write: WriteEntry
 ) -> None:
     given_up = writer.transaction()
@@ -271,7 +271,7 @@ async def test_a_number_that_was_rolled_back_is_not_waited_for(
     assert (await verify(database)).valid
 
 
-async def test_writers_that_commit_out_of_order_make_one_whole_chain(
+async def test_concurrent_writers_and_sealers_produce_one_valid_chain(
     database: Database, other_database: Database, write: WriteEntry
 ) -> None:
     choose = random.Random(7)
@@ -310,7 +310,7 @@ async def test_writers_that_commit_out_of_order_make_one_whole_chain(
     assert result.unsealed == 0
 
 
-async def test_a_sealer_does_not_wait_for_another(
+async def test_sealer_does_not_wait_for_another_sealer(
     database: Database, other_database: Database, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
@@ -322,7 +322,7 @@ async def test_a_sealer_does_not_wait_for_another(
     await assert_seals(sealer, 1)
 
 
-async def test_sealing_goes_on_when_the_database_is_back(
+async def test_sealing_resumes_after_a_database_outage(
     postgres: str, database: Database, write: WriteEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain, "SEAL_INTERVAL_SECONDS", 0.02)

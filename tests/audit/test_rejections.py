@@ -1,4 +1,4 @@
-"""Refused requests leave a bounded number of audit entries, and none is lost."""
+"""Rejected requests are all counted in a bounded number of audit entries."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ def log(services: Services, clock: FakeClock) -> RejectionLog:
 
 @pytest.fixture
 def other(services: Services, clock: FakeClock) -> RejectionLog:
-    """The log of another process."""
+    """Return the log of another process."""
     return RejectionLog(services)
 
 
@@ -74,7 +74,7 @@ async def fetch_entries(database: Database) -> list[Any]:
 
 
 def summarize_entries(rows: list[Any]) -> list[tuple[str | None, str | None, int]]:
-    """Address, resource and number of each row that stands for several refusals."""
+    """Return address, resource and count of each entry that summarizes several rejections."""
     return [
         (row["ip"], row["resource_id"], row["changes"]["occurrences"][1])
         for row in rows
@@ -82,9 +82,7 @@ def summarize_entries(rows: list[Any]) -> list[tuple[str | None, str | None, int
     ]
 
 
-async def test_the_first_refusals_are_entries_of_their_own(
-    log: RejectionLog, database: Database
-) -> None:
+async def test_first_rejections_are_separate_entries(log: RejectionLog, database: Database) -> None:
     for _ in range(3):
         await log.record(build_origin(), build_failed_login())
     rows = await fetch_entries(database)
@@ -93,7 +91,7 @@ async def test_the_first_refusals_are_entries_of_their_own(
     ] * 3
 
 
-async def test_further_ones_become_one_entry_with_their_number(
+async def test_further_rejections_are_summarized_in_one_entry_with_their_count(
     log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(50):
@@ -114,7 +112,7 @@ async def test_further_ones_become_one_entry_with_their_number(
         assert await database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_a_new_hour_starts_with_entries_again(
+async def test_new_hour_starts_with_separate_entries_again(
     log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -124,7 +122,7 @@ async def test_a_new_hour_starts_with_entries_again(
     assert len(await fetch_entries(database)) == 4
 
 
-async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
+async def test_entries_of_one_source_are_bounded_for_any_variation(
     log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(100):
@@ -138,7 +136,7 @@ async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
     assert ("192.0.2.1", None, 95) in counted
 
 
-async def test_the_rows_of_all_sources_are_bounded(
+async def test_entries_of_all_sources_are_bounded(
     log: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(200):
@@ -152,7 +150,7 @@ async def test_the_rows_of_all_sources_are_bounded(
     assert (None, None, 184) in counted
 
 
-async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_callers(
+async def test_anonymous_rejections_do_not_use_the_budget_of_authenticated_callers(
     log: RejectionLog, database: Database, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
@@ -170,7 +168,7 @@ async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_call
     assert all(row["actor"] == ORIGIN.actor for row in rows)
 
 
-async def test_processes_keep_the_bounds_together(
+async def test_processes_share_the_bounds(
     log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     refused = [one.record(build_origin(), build_failed_login()) for one in (log, other) * 20]
@@ -183,7 +181,7 @@ async def test_processes_keep_the_bounds_together(
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 37)]
 
 
-async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
+async def test_concurrent_flushes_of_many_kinds_do_not_deadlock(
     log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for number in range(40):
@@ -195,7 +193,7 @@ async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
     assert stored == 80 - 10
 
 
-async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
+async def test_killed_process_has_stored_the_first_rejections_and_flushed_counts(
     log: RejectionLog, other: RejectionLog, database: Database, clock: FakeClock
 ) -> None:
     for _ in range(10):
@@ -210,7 +208,7 @@ async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 7)]
 
 
-async def test_counts_outlive_a_database_that_is_away(
+async def test_counts_survive_a_database_outage(
     log: RejectionLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(10):
@@ -226,7 +224,7 @@ async def test_counts_outlive_a_database_that_is_away(
     assert await database.fetchval("SELECT occurrences FROM audit_repeats") == 7
 
 
-async def test_refused_requests_and_logins_are_bounded_over_http(
+async def test_rejected_requests_and_logins_are_bounded_over_http(
     client: httpx2.AsyncClient, world: Harness, clock: FakeClock
 ) -> None:
     clock.now = datetime.now(UTC)

@@ -26,13 +26,13 @@ async def reader(world: Harness) -> BearerAuth:
 async def _list_resource_ids(
     client: httpx2.AsyncClient, reader: BearerAuth, **filters: Any
 ) -> list[str]:
-    """Which entries a list has, by the resources they are about."""
+    """Return the resource ids of the listed entries."""
     answer = await client.get(LOGS_URL, params=filters, auth=reader)
     assert answer.status_code == 200, answer.text
     return [entry["resource_id"] for entry in answer.json()["data"]]
 
 
-async def test_an_entry_has_its_hashes_once_it_is_sealed(
+async def test_entry_has_hashes_after_it_is_sealed(
     client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
@@ -62,7 +62,7 @@ async def test_an_entry_has_its_hashes_once_it_is_sealed(
     assert len(bytes.fromhex(sealed["hash"])) == 32
 
 
-async def test_the_log_is_filtered(
+async def test_log_is_filtered_by_event_resource_result_and_actor(
     client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
@@ -79,7 +79,7 @@ async def test_the_log_is_filtered(
     assert await _list_resource_ids(client, reader, result="success", resource_type="card") == ["a"]
 
 
-async def test_the_log_is_filtered_by_time_and_by_day(
+async def test_log_is_filtered_by_time_and_by_day(
     client: httpx2.AsyncClient, services: Services, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with services.database.transaction() as tx:
@@ -112,7 +112,7 @@ async def test_the_log_is_filtered_by_time_and_by_day(
         ("cursor", "next"),
     ],
 )
-async def test_a_filter_that_makes_no_sense_is_refused(
+async def test_invalid_filter_is_rejected_with_its_name(
     client: httpx2.AsyncClient, reader: BearerAuth, filter_: str, value: str
 ) -> None:
     answer = await client.get(LOGS_URL, params={filter_: value}, auth=reader)
@@ -138,7 +138,7 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
     assert page["next_cursor"] is None
 
 
-async def test_verify_says_whether_the_log_is_what_was_written(
+async def test_verify_reports_the_first_forged_entry(
     client: httpx2.AsyncClient, database: Database, reader: BearerAuth, write: WriteEntry
 ) -> None:
     async with database.transaction() as tx:
@@ -155,7 +155,7 @@ async def test_verify_says_whether_the_log_is_what_was_written(
     assert (broken["valid"], broken["first_broken"]) == (False, entry["id"])
 
 
-async def test_who_was_denied_is_an_entry(
+async def test_denied_access_is_recorded(
     client: httpx2.AsyncClient, world: Harness, reader: BearerAuth
 ) -> None:
     answer = await client.get(LOGS_URL, auth=await world.create_admin("S"))
@@ -167,7 +167,7 @@ async def test_who_was_denied_is_an_entry(
     assert entry["request_id"] == answer.headers["X-Request-ID"]
 
 
-async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
+async def test_values_of_restricted_subscribers_are_masked_until_a_code_is_verified(
     client: httpx2.AsyncClient,
     database: Database,
     world: Harness,
@@ -205,7 +205,7 @@ async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
         for entry in await about(resource_id):
             assert all(pair == ["***", "***"] for pair in entry["changes"].values())
             assert entry["reason"] in (None, "***")
-    assert "address" in (await about(person["id"]))[1]["changes"]  # what, but not how
+    assert "address" in (await about(person["id"]))[1]["changes"]  # values masked
     assert (await about(card))[0]["reason"] == "***"
     assert (await about(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
 

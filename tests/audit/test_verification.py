@@ -1,4 +1,4 @@
-"""Verification on request: incremental, authenticated, one at a time, beside the requests."""
+"""Verification on request: incremental, authenticated, one at a time, and off the request pool."""
 
 import asyncio
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def fill(database: Database, write: WriteEntry) -> Callable[[int], Any]:
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sequence numbers of the entries whose hashes were recomputed."""
+    """Collect the sequence numbers of the entries whose hashes are recomputed."""
     numbers: list[int] = []
     fits = chain._is_linked
 
@@ -62,7 +62,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-async def test_only_what_is_new_is_hashed_and_everything_is_counted(
+async def test_incremental_verification_hashes_only_new_entries_and_counts_all(
     verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
 ) -> None:
     await fill(5)
@@ -78,7 +78,7 @@ async def test_only_what_is_new_is_hashed_and_everything_is_counted(
     assert hashed == [1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_the_newest_entries_are_always_verified(
+async def test_newest_entries_are_always_verified(
     verifier: Verifier,
     fill: Callable[[int], Any],
     hashed: list[int],
@@ -93,7 +93,7 @@ async def test_the_newest_entries_are_always_verified(
         assert hashed[0] == expected
 
 
-async def test_unsealed_entries_are_counted_and_not_covered(
+async def test_unsealed_entries_are_counted_but_not_covered_by_the_checkpoint(
     verifier: Verifier, fill: Callable[[int], Any], database: Database, write: WriteEntry
 ) -> None:
     await fill(2)
@@ -107,7 +107,7 @@ async def test_unsealed_entries_are_counted_and_not_covered(
     assert (result.valid, result.entries, result.unsealed) == (True, 3, 0)
 
 
-async def test_a_change_after_the_checkpoint_is_found_and_moves_no_checkpoint(
+async def test_change_after_the_checkpoint_is_detected_and_the_checkpoint_does_not_move(
     verifier: Verifier, fill: Callable[[int], Any], database: Database
 ) -> None:
     await fill(3)
@@ -124,7 +124,7 @@ async def test_a_change_after_the_checkpoint_is_found_and_moves_no_checkpoint(
     assert await database.fetchval("SELECT sequence FROM audit_checkpoint") == 3
 
 
-async def test_a_change_before_the_checkpoint_is_found_by_a_full_verification(
+async def test_change_before_the_checkpoint_is_detected_by_a_full_verification(
     verifier: Verifier, fill: Callable[[int], Any], database: Database
 ) -> None:
     await fill(4)
@@ -139,7 +139,7 @@ async def test_a_change_before_the_checkpoint_is_found_by_a_full_verification(
 
 
 @pytest.mark.parametrize("column", ["sequence", "hash", "entries", "mac"])
-async def test_a_forged_checkpoint_is_not_believed(
+async def test_forged_checkpoint_is_not_trusted(
     verifier: Verifier, fill: Callable[[int], Any], database: Database, column: str
 ) -> None:
     await fill(4)
@@ -151,7 +151,7 @@ async def test_a_forged_checkpoint_is_not_believed(
     assert not (await verifier.verify(full=False)).valid
 
 
-async def test_a_history_replaced_with_all_its_hashes_does_not_fit_the_checkpoint(
+async def test_history_replaced_with_valid_hashes_does_not_match_the_checkpoint(
     verifier: Verifier, fill: Callable[[int], Any], database: Database
 ) -> None:
     await fill(4)
@@ -167,12 +167,12 @@ async def test_a_history_replaced_with_all_its_hashes_does_not_fit_the_checkpoin
                (SELECT sequence, hash FROM audit_entries WHERE sequence = 1)"""
     )
     await assert_seals(Sealer(database), 5)
-    assert (await chain.verify(database)).valid  # the chain itself is whole
+    assert (await chain.verify(database)).valid  # the chain itself is valid
     for full in (False, True):
         assert not (await verifier.verify(full=full)).valid
 
 
-async def test_a_log_cut_off_behind_the_checkpoint_is_found(
+async def test_log_truncated_before_the_checkpoint_is_detected(
     verifier: Verifier, fill: Callable[[int], Any], database: Database
 ) -> None:
     await fill(4)
@@ -190,7 +190,7 @@ async def test_a_log_cut_off_behind_the_checkpoint_is_found(
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """One item for each dedicated connection that was opened."""
+    """Collect one item for each dedicated connection that is opened."""
     made: list[None] = []
     apart = Database.dedicated_connection
 
@@ -202,7 +202,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return made
 
 
-async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
+async def test_concurrent_requests_share_one_verification_and_leave_the_pool_free(
     client: httpx2.AsyncClient, world: Harness, opened: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     auditor, go_on = await world.create_admin("C"), asyncio.Event()
@@ -217,7 +217,7 @@ async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
     async with asyncio.timeout(30):
         while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING_CALLERS:
             await asyncio.sleep(0.01)
-    # All pooled connections are free for others.
+    # All pooled connections are free for other requests.
     listed = await asyncio.gather(
         *(client.get("/api/v1/subscribers", auth=auditor) for _ in range(20))
     )
@@ -229,7 +229,7 @@ async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
     assert len(opened) == 1
 
 
-async def test_an_incremental_request_joins_a_full_verification(
+async def test_incremental_request_joins_a_full_verification(
     verifier: Verifier, fill: Callable[[int], Any], hashed: list[int], opened: list[None]
 ) -> None:
     await fill(3)
@@ -240,7 +240,7 @@ async def test_an_incremental_request_joins_a_full_verification(
     assert (hashed, len(opened)) == ([1, 2, 3], 1)
 
 
-async def test_a_full_request_does_not_join_an_incremental_one(
+async def test_full_request_does_not_join_an_incremental_verification(
     verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
 ) -> None:
     await fill(3)
@@ -250,7 +250,7 @@ async def test_a_full_request_does_not_join_an_incremental_one(
     assert hashed == [1, 2, 3]
 
 
-async def test_a_caller_that_goes_away_does_not_end_the_verification_of_others(
+async def test_canceled_caller_does_not_end_the_verification_of_other_callers(
     verifier: Verifier, fill: Callable[[int], Any]
 ) -> None:
     await fill(3)
@@ -262,7 +262,7 @@ async def test_a_caller_that_goes_away_does_not_end_the_verification_of_others(
     assert (await second).valid
 
 
-async def test_the_verification_of_another_process_is_waited_for_briefly(
+async def test_verification_by_another_process_is_503_after_a_short_wait(
     verifier: Verifier, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verification, "_WAIT_TIMEOUT_SECONDS", 0.05)
@@ -275,7 +275,7 @@ async def test_the_verification_of_another_process_is_waited_for_briefly(
     assert (await verifier.verify(full=False)).valid
 
 
-async def test_the_query_names_a_full_verification(
+async def test_query_parameter_selects_a_full_verification(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     auditor = await world.create_admin("C")
@@ -287,7 +287,7 @@ async def test_the_query_names_a_full_verification(
     assert (answer.status_code, list(answer.json()["details"]["fields"])) == (422, ["full"])
 
 
-async def test_parallel_proofs_of_the_books_open_one_connection(
+async def test_each_accepted_ledger_verification_opens_one_connection(
     client: httpx2.AsyncClient, world: Harness, opened: list[None]
 ) -> None:
     admin = await world.create_admin()

@@ -1,4 +1,4 @@
-"""Running a benchmark as an operator does, and looking for figures that it left out."""
+"""Benchmark runner, and search for missing figures in the results."""
 
 import asyncio
 import sys
@@ -23,7 +23,7 @@ async def run_benchmark(*arguments: str) -> str:
 
 
 def list_missing_figures(value: Any, at: str = "") -> Iterator[str]:
-    """Where there is nothing in what should be full of figures."""
+    """Yield the paths of empty values in the results."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from list_missing_figures(inner, f"{at}.{name}")

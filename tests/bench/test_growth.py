@@ -1,5 +1,8 @@
-"""The benchmark of growth works, in small: the past that it writes is as the ledger would have
-written it, every figure is there, and the books of both installations hold."""
+"""Growth benchmark at small scale.
+
+The generated history matches what the ledger would have written, every figure is present, and the
+ledgers of both installations are consistent.
+"""
 
 import json
 import os
@@ -35,7 +38,10 @@ CARD_COUNT, ACCOUNT_COUNT, ENTRY_COUNT = 100, 1_000, 5_000
 
 
 async def build_history(services: Services, connection: asyncpg.Connection) -> Any:
-    """A world with a past. Returns the card with the longest history and what was filled in."""
+    """Build a dataset with a history.
+
+    Returns the card with the longest history and a summary of the generated rows.
+    """
     from bench.growth.fill import DatabaseFiller
     from bench.growth.results import Sizes
     from bench.payments import dataset
@@ -67,7 +73,7 @@ async def build_history(services: Services, connection: asyncpg.Connection) -> A
     return made.cards[0], await fill.run(made.cards[0])
 
 
-async def test_the_past_is_as_the_ledger_would_have_written_it(
+async def test_generated_history_matches_what_the_ledger_would_have_written(
     services: Services, world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
@@ -90,7 +96,7 @@ async def test_the_past_is_as_the_ledger_would_have_written_it(
 
 
 async def assert_balances_match_entries(connection: asyncpg.Connection) -> None:
-    """From the first transaction to the last, also where the past ends and the present begins."""
+    """Check every transaction, including the boundary between generated and real ones."""
     checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
     moved = defaultdict(list)
     for entry in await connection.fetch("SELECT * FROM entries ORDER BY transaction_id, position"):
@@ -138,7 +144,7 @@ def list_filled_columns(row: asyncpg.Record) -> set[str]:
 
 
 async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Connection) -> None:
-    """One who was filled in pays, with the PIN of whom it was taken from."""
+    """Pay as a generated cardholder, whose PIN was copied from a real one."""
     row = await connection.fetchrow(
         """SELECT cards.serial, pins.* FROM cards JOIN pins ON holder_id = pin_holder_id
            WHERE uid IS NOT NULL ORDER BY cards.id LIMIT 1"""
@@ -160,7 +166,7 @@ async def assert_cardholder_can_pay(services: Services, connection: asyncpg.Conn
     assert (await verify(connection)).is_valid
 
 
-async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:
+async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) -> None:
     (folder / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     (folder / "docs" / "benchmarks.md").write_text(page)
@@ -200,11 +206,11 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     written = (folder / "docs" / "benchmarks.md").read_text()
     assert headline in written
     assert headline in said
-    assert "**Ratio: " in written  # what others wrote is still there
+    assert "**Ratio: " in written  # the payment benchmark is kept
     assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 
-async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
+async def test_page_matches_the_stored_results(folder: Path) -> None:
     kept = [Path("bench/results/growth.json"), Path("docs/benchmarks.md")]
     for path in kept:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

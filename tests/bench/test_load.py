@@ -1,4 +1,4 @@
-"""The load client insists where it should, and counts what it was told."""
+"""Load client: retries rejected requests if configured and counts the responses."""
 
 import asyncio
 import sys
@@ -33,7 +33,10 @@ async def run_load(plan: dict[str, Any]) -> Any:
 async def run_against_busy_server(
     requests: int, refusals: int, *, pause: float = 0, **how: float | bool
 ) -> Any:
-    """By a server that refuses each request that often before it takes it, after a pause."""
+    """Run the load client against a server that rejects each request `refusals` times.
+
+    The server waits for `pause` seconds before each response.
+    """
     seen: dict[bytes, int] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,10 +56,11 @@ async def run_against_busy_server(
 
 
 @pytest.mark.parametrize("lead_in", [0.0, 30.0])
-async def test_who_insists_gets_its_requests_through(lead_in: float) -> None:
+async def test_persistent_client_gets_its_requests_accepted(lead_in: float) -> None:
     tally = await run_against_busy_server(50, 3, insists=True, lead_in=lead_in)
     assert tally["sent"] == 50
-    # It is over when no request is left: the other connection's last one may be given up.
+    # The run ends when no request is left, so the last one of the second connection may be
+    # abandoned.
     assert tally["statuses"]["200"] in (49, 50)
     assert tally["statuses"]["503"] in range(3 * 49 + 1, 3 * 50 + 1)
     assert len(array("d", tally["first_refusals"])) == 50
@@ -65,15 +69,15 @@ async def test_who_insists_gets_its_requests_through(lead_in: float) -> None:
     assert tally["seconds"] > 0
 
 
-async def test_who_does_not_insist_goes_on_with_the_next() -> None:
+async def test_client_without_retries_continues_with_the_next_request() -> None:
     tally = await run_against_busy_server(10, 1)
     assert tally["statuses"] == {"503": 10}
     assert tally["in_time"] == 10
     assert tally["first_refusals"] == b""
 
 
-async def test_it_goes_on_until_there_is_something_to_count() -> None:
-    """Else a machine that stands still for a moment has a speed of nothing at all."""
+async def test_run_continues_until_there_is_a_response_to_count() -> None:
+    """Otherwise a short stall of the machine would result in a throughput of zero."""
     tally = await run_against_busy_server(10, 0, seconds=0.01, pause=0.2)
     assert tally["statuses"] == {"200": 2}
     assert tally["in_time"] == 1

@@ -1,4 +1,4 @@
-"""The benchmark itself works, in small: every figure is there, and the books hold."""
+"""Payment benchmark at small scale: every figure is present and the ledger is consistent."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from bench.runner import ROOT, list_missing_figures, run_benchmark
 WORKLOADS = {"hot", "told", "replays", "transfers", "balances"}
 
 
-async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:
+async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) -> None:
     (folder / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     (folder / "docs" / "benchmarks.md").write_text(page)
@@ -54,7 +54,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
 
 
-async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
+async def test_page_matches_the_stored_results(folder: Path) -> None:
     kept = [
         Path("bench/results/latest.json"),
         Path("docs/benchmarks.md"),

@@ -1,4 +1,4 @@
-"""A server that answers as the messenger would, or worse."""
+"""HTTP server that imitates the messenger, including its failures."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 PATH = "/api/v1/external/messaging"
-#: Instead of an answer: the connection is closed.
+#: Closes the connection instead of responding.
 DROP_CONNECTION = (0, b"")
 FakeResponse = tuple[int, bytes]
 
@@ -22,7 +22,7 @@ def build_error(status: int, error: str, **more: Any) -> FakeResponse:
 
 
 class FakeMessenger:
-    """Gives the answers in their order, and keeps what it was told."""
+    """Returns the given responses in order and records the requests."""
 
     def __init__(self, url: str, answers: tuple[FakeResponse, ...]) -> None:
         self.url = url

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, typed to as a person would."""
+"""Terminal session that runs a command and types into it."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 _TIMEOUT_SECONDS = 60
 _RETRY_SECONDS = 10
-#: Makes its standard input the terminal that Ctrl-C is typed on, then becomes the command.
+#: Makes its standard input the controlling terminal, so Ctrl-C works, then executes the command.
 _LAUNCH_SCRIPT = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -28,7 +28,7 @@ class TerminalSession:
         self.output = ""
 
     def wait_for(self, text: str) -> str:
-        """What is seen from where it was last looked at up to this text."""
+        """Wait for a text and return the output between the last read position and it."""
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while (found := self.output.find(text, self._read_position)) < 0:
             assert self._read(deadline), f"{text!r} did not come: {self.output!r}"
@@ -40,9 +40,12 @@ class TerminalSession:
         os.write(self._descriptor, text.encode())
 
     def press_and_wait(self, key: str) -> int:
-        """Its status. The key is pressed again if nothing comes of it, as a person would: a signal
-        that arrives just before Python waits for the next key is not looked at before that key."""
-        time.sleep(0.2)  # no person is faster, and so it seldom arrives just then
+        """Press a key until the process ends and return its exit status.
+
+        The key is pressed repeatedly, because Python does not handle a signal that arrives just
+        before it blocks on input until the next key.
+        """
+        time.sleep(0.2)  # makes that race unlikely
         for _ in range(_TIMEOUT_SECONDS // _RETRY_SECONDS):
             self.type(key)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -55,7 +58,7 @@ class TerminalSession:
         ready, _, _ = select.select([self._descriptor], [], [], max(0, deadline - time.monotonic()))
         try:
             new = os.read(self._descriptor, 65536) if ready else b""
-        except OSError:  # nobody has the other end any more
+        except OSError:  # the process has closed its end
             new = b""
         self.output += new.decode(errors="replace")
         return bool(new)

@@ -1,4 +1,4 @@
-"""`tapgate backup` and `tapgate restore` as an operator types them, running and stopped."""
+"""`tapgate backup` and `tapgate restore` of running and stopped installations."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ async def run_tapgate(
     to: int = asyncio.subprocess.PIPE,
     **variables: str,
 ) -> tuple[int | None, bytes, str]:
-    """Status, output and complaint."""
+    """Run a command and return its exit status, output and error output."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     more: dict[str, Any] = {}
     if uid is not None:
@@ -62,14 +62,17 @@ async def run_tapgate(
 
 @pytest.fixture
 def ordinary_user(folder: Path, data_dir: Path) -> int | None:
-    """Who is not root, and owns the folder; None if the tests are run by such a one."""
+    """Return the id of an unprivileged user that owns the folder.
+
+    None if the tests already run unprivileged.
+    """
     if os.geteuid() != 0:
         return None
     subprocess.run(["chown", "-R", f"{_NOBODY_UID}:{_NOBODY_UID}", folder], check=True)
     return _NOBODY_UID
 
 
-async def test_a_stopped_installation_of_an_ordinary_user(
+async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
     ordinary_user: int | None, data_dir: Path, folder: Path
 ) -> None:
     uid = ordinary_user
@@ -95,8 +98,10 @@ async def test_a_stopped_installation_of_an_ordinary_user(
     assert b"BROKEN" not in output
 
 
-async def test_a_running_installation(folder: Path, cluster: Path) -> None:
-    """Saved as it runs, restored elsewhere, where its people go on paying."""
+async def test_running_installation_is_backed_up_and_works_after_a_restore_elsewhere(
+    folder: Path, cluster: Path
+) -> None:
+    """Back up while it runs and restore elsewhere, where its subscribers can still pay."""
     here, there = folder / "here", folder / "there"
     for place in (here, there):
         place.mkdir()
@@ -111,7 +116,7 @@ async def test_a_running_installation(folder: Path, cluster: Path) -> None:
         assert f"Not in it: {secrets}, which holds the secret key".encode() in output
         held = re.findall(r'"(\w{40,})"', secrets.read_text())
         assert not any(secret.encode() in path.read_bytes() for secret in held)
-        # Neither over what is there, nor into a folder in use, nor without its key.
+        # Not over an existing file, not into a folder in use, and not without its secret key.
         refused = await run_tapgate(here / "gateway", "restore", path)
         assert refused[2].startswith("tapgate: another Tapgate is already running on ")
         refused = await run_tapgate(here / "gateway", "backup", path)
@@ -145,7 +150,9 @@ async def test_a_running_installation(folder: Path, cluster: Path) -> None:
         assert entry["reason"].startswith("from a backup as of 20")
 
 
-async def test_to_standard_output(services: Services, empty_url: str, folder: Path) -> None:
+async def test_backup_to_standard_output_can_be_restored(
+    services: Services, empty_url: str, folder: Path
+) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     status, output, complaint = await run_tapgate(data, "backup", "-", url=url)
     assert status == 0
@@ -158,13 +165,13 @@ async def test_to_standard_output(services: Services, empty_url: str, folder: Pa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-async def test_an_interrupted_backup_is_no_file(
+async def test_interrupted_backup_leaves_no_file(
     number: signal.Signals, services: Services, folder: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
-        """While it waits for a table, having written some of the file."""
+        """Send the signal while the backup waits for a table, with the file partly written."""
         while not await fetch_rows(
             url,
             """SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
@@ -185,7 +192,7 @@ async def test_an_interrupted_backup_is_no_file(
         assert list_files(folder) == []
 
 
-#: Creating an index waits for the holder of the lock once the tables are filled.
+#: Makes CREATE INDEX wait for the holder of the lock once the tables are filled.
 _PAUSE_BEFORE_INDEXES_SQL = """
     CREATE SCHEMA held;
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql
@@ -201,7 +208,7 @@ _PAUSE_BEFORE_INDEXES_SQL = """
     SELECT pg_advisory_lock(4711)"""
 
 
-async def test_a_killed_restore_is_nothing_and_can_be_repeated(
+async def test_killed_restore_leaves_nothing_and_can_be_repeated(
     world: Harness, empty_url: str, folder: Path
 ) -> None:
     services = world.services
@@ -211,7 +218,7 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
     assert (await run_tapgate(data, "backup", path, url=url))[0] == 0
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
-        """When tables have been filled but not all is done."""
+        """Kill the process after tables were filled and before the restore is complete."""
         while not await fetch_rows(
             empty_url,
             """SELECT FROM pg_stat_activity
@@ -238,7 +245,7 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
     assert b"Restored 1 transactions and 1 entries" in output
 
 
-async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path) -> None:
+async def test_full_disk_is_reported_in_one_line(services: Services, folder: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = folder / "backup"
     status, _, complaint = await run_tapgate(data, "backup", path, url=url, limit=2_000)
@@ -253,7 +260,9 @@ async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path)
     assert (status, complaint) == (1, f"tapgate: {reason}\n")
 
 
-async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -> None:
+async def test_file_that_is_not_a_backup_is_reported_in_one_line(
+    services: Services, folder: Path
+) -> None:
     data, path = services.settings.data_dir, folder / "backup"
     for content in (b"", b"something else", b"PGDMP and then nothing", b"tapgate-backup 2\n"):
         path.write_bytes(content)
@@ -265,7 +274,9 @@ async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -
     assert complaint == f"tapgate: {folder / 'none'} cannot be read: No such file or directory\n"
 
 
-async def test_the_first_format_needs_a_flag(folder: Path, empty_url: str) -> None:
+async def test_first_backup_format_requires_the_unauthenticated_flag(
+    folder: Path, empty_url: str
+) -> None:
     key = {"TAPGATE_SECRET_KEY": "the-secret-key-of-the-backup-fixture"}
     status, _, complaint = await run_tapgate(folder, "restore", LEGACY_BACKUP, url=empty_url, **key)
     assert status == 1
@@ -282,7 +293,7 @@ async def test_the_first_format_needs_a_flag(folder: Path, empty_url: str) -> No
     assert b"BROKEN" not in output
 
 
-async def test_the_flag_does_not_weaken_what_is_authenticated(
+async def test_unauthenticated_flag_does_not_weaken_authenticated_backups(
     services: Services, folder: Path, empty_url: str
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
@@ -297,7 +308,7 @@ async def test_the_flag_does_not_weaken_what_is_authenticated(
     assert await is_empty(empty_url)
 
 
-async def test_broken_books_are_restored_as_they_were_and_told(
+async def test_inconsistent_ledger_is_restored_unchanged_and_reported(
     services: Services, world: Harness, empty_url: str, folder: Path
 ) -> None:
     await world.create_subscriber(balance="100.00")

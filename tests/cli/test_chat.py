@@ -1,4 +1,4 @@
-"""Talking to the messenger in the terminal: what is sent, what is seen, and what is not."""
+"""`tapgate chat`: which messages it sends, what it displays and what it hides."""
 
 import base64
 import os
@@ -44,7 +44,7 @@ def environ(folder: Path) -> dict[str, str]:
 
 
 def run_chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
-    """Without a process of its own, which takes longer."""
+    """Run the command in this process, which is faster than a subprocess."""
     return CliRunner().invoke(app, ["chat", *words], input=typed, env=environ)
 
 
@@ -58,7 +58,7 @@ def build_text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
     }
 
 
-def test_once_says_one_thing(environ: dict[str, str]) -> None:
+def test_once_sends_a_single_message(environ: dict[str, str]) -> None:
     with run_fake_messenger(build_reply("You have *5.00 SLE*.")) as messenger:
         told = ("--once", " balance ", "--phone", "+232 76 000-009")
         ended = run_chat(environ, *told, "--url", f"{messenger.url}/")
@@ -85,7 +85,9 @@ def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
     ]
 
 
-def test_another_may_speak_and_the_rest_is_not_sent(environ: dict[str, str]) -> None:
+def test_phone_command_changes_the_sender_and_commands_are_not_sent(
+    environ: dict[str, str],
+) -> None:
     typed = "menu\n/phone +23276000002\nmenu\n/help\n/quit\nbalance\n"
     with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
         ended = run_chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
@@ -94,7 +96,9 @@ def test_another_may_speak_and_the_rest_is_not_sent(environ: dict[str, str]) -> 
     assert [body["phoneE164"] for body in messenger.bodies] == [PHONE, "+23276000002"]
 
 
-def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Path) -> None:
+def test_sender_defaults_to_the_first_demo_subscriber(
+    environ: dict[str, str], folder: Path
+) -> None:
     with run_fake_messenger(build_reply("one"), build_reply("two")) as messenger:
         run_chat(environ, "--once", "menu", "--url", messenger.url)
         save_examples(
@@ -106,7 +110,7 @@ def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Pat
 
 
 @pytest.mark.parametrize("given", ["option", "setting"])
-def test_the_token_is_given(environ: dict[str, str], given: str) -> None:
+def test_bridge_token_is_sent(environ: dict[str, str], given: str) -> None:
     words = ["--token", "s3cret"] if given == "option" else []
     setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if given == "setting" else "other"}
     with run_fake_messenger(build_reply("one")) as messenger:
@@ -138,7 +142,7 @@ def test_the_token_is_given(environ: dict[str, str], given: str) -> None:
         ),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_ends_a_script(
+def test_failure_is_reported_in_one_line_and_ends_a_script(
     environ: dict[str, str], answer: FakeResponse, line: str
 ) -> None:
     with run_fake_messenger(answer, build_reply("never said")) as messenger:
@@ -149,7 +153,7 @@ def test_what_goes_wrong_is_one_line_and_ends_a_script(
     assert len(messenger.bodies) == 1
 
 
-def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
+def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     ended = subprocess.run(
         [TAPGATE_EXECUTABLE, "chat", "--once", "menu", "--url", url],
@@ -179,7 +183,7 @@ def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
         (("--once", "/image 'a"), "write /image FILE"),
     ],
 )
-def test_what_cannot_be_meant_is_not_sent(
+def test_invalid_option_or_command_is_not_sent(
     environ: dict[str, str], words: tuple[str, ...], line: str
 ) -> None:
     with run_fake_messenger() as messenger:
@@ -190,10 +194,10 @@ def test_what_cannot_be_meant_is_not_sent(
 
 
 @pytest.mark.parametrize(("content", "kind"), [(PNG, "image/png"), (JPEG, "image/jpeg")])
-def test_a_picture_is_sent(
+def test_image_is_sent_with_its_detected_type(
     environ: dict[str, str], tmp_path: Path, content: bytes, kind: str
 ) -> None:
-    path = tmp_path / "my card.dat"  # its name says nothing
+    path = tmp_path / "my card.dat"  # the extension does not reveal the type
     path.write_bytes(content)
     with run_fake_messenger(build_reply("Thank you."), build_reply("Thanks.")) as messenger:
         typed = f"/image '{path}'\n/image '{path}' id_front\n"
@@ -215,7 +219,9 @@ def test_a_picture_is_sent(
     assert messenger.bodies == [bare, {**bare, "message": "id_front"}]
 
 
-def test_what_is_no_picture_is_not_sent(environ: dict[str, str], tmp_path: Path) -> None:
+def test_file_that_is_not_a_valid_image_is_not_sent(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "words.png").write_text("not a picture")
     (tmp_path / "large.png").write_bytes(PNG + bytes(5 * 1024 * 1024))
     (tmp_path / "empty.png").touch()
@@ -235,7 +241,7 @@ def test_what_is_no_picture_is_not_sent(environ: dict[str, str], tmp_path: Path)
     assert messenger.bodies == []
 
 
-def test_the_largest_picture_is_sent(environ: dict[str, str], tmp_path: Path) -> None:
+def test_image_of_the_maximum_size_is_sent(environ: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "large.png"
     path.write_bytes(PNG.ljust(5 * 1024 * 1024))
     with run_fake_messenger(build_reply("Thank you.")) as messenger:
@@ -253,12 +259,12 @@ def open_chat(environ: dict[str, str], url: str) -> Iterator[TerminalSession]:
 
 
 def send_text(terminal: TerminalSession, text: str, prompt: str = "you> ") -> str:
-    """What is seen until the next prompt."""
+    """Send a text and return the output up to the next prompt."""
     terminal.type(text + "\r")
     return terminal.wait_for(prompt)
 
 
-def test_a_pin_is_not_seen_and_not_remembered(environ: dict[str, str]) -> None:
+def test_pin_is_not_displayed_and_not_kept_in_the_history(environ: dict[str, str]) -> None:
     answers = (
         build_reply("Send 50.00 SLE to Mohamed S.\nEnter your 4-digit PIN to confirm."),
         build_error(429, "slow down", retryAfter=3),
@@ -274,13 +280,15 @@ def test_a_pin_is_not_seen_and_not_remembered(environ: dict[str, str]) -> None:
         send_text(terminal, "4826", hidden)
         assert "Done." in send_text(terminal, "4827")
         assert "482" not in terminal.output.replace(messenger.url, "")
-        send_text(terminal, "oh 4828")  # nobody asked for it, and it was seen
-        send_text(terminal, "\x1b[A")  # one up in the history
+        send_text(terminal, "oh 4828")  # typed without a PIN prompt, so it was displayed
+        send_text(terminal, "\x1b[A")  # previous line of the history
         assert terminal.press_and_wait("\x04") == 0
     assert messenger.texts == ["send 50", "4826", "4826", "4827", "oh 4828", "send 50"]
 
 
-def test_a_conversation_is_easy_to_read(environ: dict[str, str]) -> None:
+def test_terminal_shows_formatted_replies_without_control_sequences(
+    environ: dict[str, str],
+) -> None:
     link = "http://127.0.0.1:8000/statements/" + "x" * 100
     answers = (
         build_reply(MENU),
@@ -305,7 +313,7 @@ def test_a_conversation_is_easy_to_read(environ: dict[str, str]) -> None:
     assert "Traceback" not in terminal.output
 
 
-def test_ctrl_c_ends_it_also_while_a_pin_is_asked_for(environ: dict[str, str]) -> None:
+def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> None:
     with (
         run_fake_messenger(build_reply("Your PIN?")) as messenger,
         open_chat(environ, messenger.url) as terminal,
@@ -333,7 +341,7 @@ def test_ctrl_c_ends_it_also_while_a_pin_is_asked_for(environ: dict[str, str]) -
         "Répétez le nouveau PIN.",
     ],
 )
-def test_an_answer_that_asks_for_a_pin(answer: str) -> None:
+def test_pin_prompt_is_detected(answer: str) -> None:
     assert asks_for_pin(answer)
 
 
@@ -351,5 +359,5 @@ def test_an_answer_that_asks_for_a_pin(answer: str) -> None:
         "Type the six digits of the code that you were sent.",
     ],
 )
-def test_an_answer_that_asks_for_none(answer: str) -> None:
+def test_reply_without_pin_prompt_is_not_mistaken_for_one(answer: str) -> None:
     assert not asks_for_pin(answer)

@@ -1,4 +1,4 @@
-"""What is typed is hidden exactly where the messenger asks for a PIN."""
+"""Typed text is hidden exactly when the messenger asks for a PIN."""
 
 import pytest
 
@@ -12,17 +12,17 @@ OTHER_TEXT_KEYS = ("change_pin.done", "pin.unasked", "pin.not_as_text", "help")
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("key", PIN_PROMPT_KEYS)
-def test_a_question_for_a_pin(language: Language, key: str) -> None:
+def test_pin_prompts_of_the_messenger_are_detected(language: Language, key: str) -> None:
     assert asks_for_pin(TEXTS[language][key])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("key", OTHER_TEXT_KEYS)
-def test_words_about_a_pin(language: Language, key: str) -> None:
+def test_texts_that_mention_a_pin_are_not_prompts(language: Language, key: str) -> None:
     assert not asks_for_pin(TEXTS[language][key])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_menu_with_a_new_pin_in_it(language: Language) -> None:
+def test_menu_entry_about_changing_the_pin_is_not_a_prompt(language: Language) -> None:
     words = TEXTS[language]
     assert not asks_for_pin(f"11. {words['title.change_pin']} - {words['about.change_pin']}")

@@ -1,4 +1,4 @@
-"""The commands that look into an installation or act on it, as an operator types them."""
+"""Commands that inspect or change an installation, run on the command line."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 
 
 async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
-    """Status, output and complaint of a command on the test's installation."""
+    """Run a command on the test's installation and return its status, output and errors."""
     environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         TAPGATE_EXECUTABLE,
@@ -33,7 +33,9 @@ async def run_tapgate(services: Services, *words: str) -> tuple[int | None, str,
     return process.returncode, output.decode(), complaint.decode()
 
 
-async def test_verify_proves_the_books(services: Services, world: Harness) -> None:
+async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
+    services: Services, world: Harness
+) -> None:
     await world.create_subscriber(balance="100.00")
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 0
@@ -44,9 +46,7 @@ async def test_verify_proves_the_books(services: Services, world: Harness) -> No
     assert tuple(recorded) == (1, [])
 
 
-async def test_verify_proves_a_copy_that_cannot_be_written_to(
-    services: Services, world: Harness
-) -> None:
+async def test_verify_works_on_a_read_only_database(services: Services, world: Harness) -> None:
     name = await services.database.fetchval("SELECT current_database()")
     await services.database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     status, output, _ = await run_tapgate(services, "verify")
@@ -56,7 +56,7 @@ async def test_verify_proves_a_copy_that_cannot_be_written_to(
     )
 
 
-async def test_verify_names_what_is_broken(services: Services, world: Harness) -> None:
+async def test_verify_names_the_broken_claim(services: Services, world: Harness) -> None:
     await world.create_subscriber(balance="100.00")
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     status, output, _ = await run_tapgate(services, "verify")
@@ -67,7 +67,7 @@ async def test_verify_names_what_is_broken(services: Services, world: Harness) -
     assert broken == ["every balance is the sum of its entries"]
 
 
-async def test_keys_are_made_listed_and_deleted(
+async def test_api_keys_are_created_listed_and_deleted(
     services: Services, world: Harness, client: httpx2.AsyncClient
 ) -> None:
     await world.create_admin()
@@ -96,7 +96,7 @@ async def test_keys_are_made_listed_and_deleted(
         (("keys", "delete", "shop"), "tapgate: KEY_ID must be an id"),
     ],
 )
-async def test_what_is_wrong_is_one_line(
+async def test_invalid_argument_is_reported_in_one_line(
     services: Services, world: Harness, words: tuple[str, ...], complaint: str
 ) -> None:
     await world.create_admin()
@@ -107,13 +107,13 @@ async def test_what_is_wrong_is_one_line(
 
 
 def parse_curl_headers(output: str) -> dict[str, str]:
-    """What curl would make of the options."""
+    """Parse the options as curl would."""
     words = output.split()
     assert set(words[::2]) == {"-H"}
     return dict(word.split(":", 1) for word in words[1::2])  # type: ignore[misc]
 
 
-async def test_a_signed_service_request_is_let_in(
+async def test_signed_service_request_is_accepted(
     services: Services, client: httpx2.AsyncClient
 ) -> None:
     path = "/api/v1/subscribers?limit=1"
@@ -124,7 +124,7 @@ async def test_a_signed_service_request_is_let_in(
 
 
 @pytest.mark.parametrize("kind", ["pos", "partner"])
-async def test_signed_requests_are_recognised(
+async def test_signed_requests_are_authenticated(
     services: Services, world: Harness, client: httpx2.AsyncClient, kind: str
 ) -> None:
     signer = await (world.create_processor() if kind == "pos" else world.create_partner())
@@ -135,10 +135,10 @@ async def test_signed_requests_are_recognised(
         *("--secret", signer.secret, *more),
     )
     answer = await client.get("/api/v1/subscribers", headers=parse_curl_headers(output))
-    assert answer.json()["code"] == "FORBIDDEN"  # known, but not who may do this
+    assert answer.json()["code"] == "FORBIDDEN"  # authenticated, but without permission
 
 
-async def test_the_body_is_signed_from_a_file(services: Services, tmp_path: Path) -> None:
+async def test_body_can_be_signed_from_a_file(services: Services, tmp_path: Path) -> None:
     body = tmp_path / "body.json"
     body.write_text('{"amount": "5.00"}')
     sign = ("sign", "pos", "POST", "/x", "--key-id", "key_1", "--secret", "s")

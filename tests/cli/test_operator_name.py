@@ -1,4 +1,4 @@
-"""Who gives commands is named in the audit log, also where nobody has a name."""
+"""The operator's name in the audit log, including processes of unnamed users."""
 
 import os
 
@@ -7,7 +7,9 @@ import pytest
 from tapgate.cli import operator
 
 
-def test_a_process_of_no_user_goes_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_of_an_unnamed_user_is_recorded_by_its_user_id(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 987_654_321)

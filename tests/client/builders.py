@@ -1,4 +1,4 @@
-"""The gateway as a client sees it: the whole application, without a socket in between."""
+"""Clients of the whole gateway application, without a socket in between."""
 
 import asyncio
 
@@ -19,12 +19,12 @@ from tapgate.gateway import create_app
 
 GATEWAY_URL = "http://gateway"
 
-#: The real rules with pauses that are not waited for.
+#: The real retry rules without delays.
 NO_BACKOFF = RetryPolicy(initial_delay=0.0, max_delay=0.0)
 
 
 class ThreadBridgeTransport(httpx2.BaseTransport):
-    """Carries a thread's request to an application that lives in an event loop."""
+    """Forwards a thread's request to an application that runs in an event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, there: httpx2.AsyncBaseTransport) -> None:
         self._loop = loop
@@ -41,7 +41,7 @@ class ThreadBridgeTransport(httpx2.BaseTransport):
 
 
 class ClientFactory:
-    """Clients of one gateway, by what they call with."""
+    """Creates clients of one gateway for each kind of credential."""
 
     def __init__(self, services: Services, world: Harness) -> None:
         self.harness = world
@@ -53,7 +53,7 @@ class ClientFactory:
         return AsyncTapgateClient(GATEWAY_URL, credential, http=self.transport, retries=NO_BACKOFF)
 
     def create_sync(self, credential: Credential | Login | None = None) -> TapgateClient:
-        """For a thread other than the event loop's."""
+        """Create a client for use in a thread other than the event loop's."""
         across = ThreadBridgeTransport(asyncio.get_running_loop(), self.transport)
         return TapgateClient(GATEWAY_URL, credential, http=across, retries=NO_BACKOFF)
 

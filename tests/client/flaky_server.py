@@ -1,4 +1,4 @@
-"""A real HTTP server before the real gateway, that does not always answer."""
+"""Real HTTP server in front of the real gateway that does not always respond."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import httpx2
 
-#: How it takes a request: let it through; drop it unread by the gateway; let it through and drop
-#: the answer; never answer.
+#: How a request is handled: forward it; drop it before the gateway receives it; forward it and drop
+#: the response; never respond.
 SERVE, DROP, SERVE_AND_DROP, HANG = "serve", "drop", "act and drop", "hang"
 
 
@@ -20,8 +20,10 @@ class ReceivedRequest(NamedTuple):
 
 
 class FlakyServer:
-    """Takes requests as `plan` says, in turn, then lets them through. A plan may also have whole
-    answers, as bytes."""
+    """Handles requests according to `behaviors`, in order, then forwards all further ones.
+
+    A behavior may also be a complete response, as bytes.
+    """
 
     def __init__(self, gateway: httpx2.AsyncBaseTransport) -> None:
         self._gateway = gateway

@@ -1,4 +1,4 @@
-"""Every operation of the client, described with made-up arguments."""
+"""Every operation of the client, described with sample arguments."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _SAMPLE_VALUES: dict[Any, Any] = {
 
 
 class RecordingTransport:
-    """A line that leads nowhere: a call answers its own description."""
+    """Transport that sends nothing: a call returns its own operation."""
 
     def send(self, described: Operation[Any], /) -> Operation[Any]:
         return described
@@ -42,7 +42,7 @@ class RecordingTransport:
 
 
 class ClientMethod(msgspec.Struct, frozen=True):
-    """One method of a group."""
+    """A method of an operation group."""
 
     name: str
     group: OperationGroup[Any]
@@ -62,7 +62,7 @@ class ClientMethod(msgspec.Struct, frozen=True):
         return described
 
     def sample_arguments(self, *, all_of_them: bool = True) -> Iterator[dict[str, Any]]:
-        """Arguments of every type that a parameter may have, one after the other."""
+        """Yield sets of arguments that cover every type each parameter accepts."""
         types = get_type_hints(self.describe)
         asked = {
             name: _sample_values(types[name])

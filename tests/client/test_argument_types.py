@@ -1,4 +1,4 @@
-"""What may be given for an amount, a day, a moment, an identifier."""
+"""Accepted arguments for amounts, dates, datetimes and identifiers."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -17,17 +17,17 @@ RECORDED_OPERATIONS: Any = BaseClient(RecordingTransport())
 
 
 @given(st.decimals(min_value="0.01", max_value="999999999999.99", places=2))
-def test_a_decimal_is_the_amount_that_it_is(amount: Decimal) -> None:
+def test_decimal_amount_is_encoded_exactly(amount: Decimal) -> None:
     assert kernel.parse(encoding.encode_amount(amount), "SLE") == int(amount * 100)
 
 
-def test_a_decimal_is_written_out() -> None:
+def test_decimal_amount_is_encoded_without_exponent() -> None:
     assert encoding.encode_amount(Decimal("1E+3")) == "1000"
     assert encoding.encode_amount("12.50") == "12.50"
 
 
 @pytest.mark.parametrize("amount", [1.5, 1, True, None, b"1"])
-def test_an_amount_is_never_a_float(amount: Any) -> None:
+def test_amount_of_another_type_is_rejected(amount: Any) -> None:
     with pytest.raises(TypeError):
         RECORDED_OPERATIONS.partners.fund("ptn_1", amount=amount)
     with pytest.raises(TypeError):
@@ -35,12 +35,12 @@ def test_an_amount_is_never_a_float(amount: Any) -> None:
 
 
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "sNaN"])
-def test_an_amount_is_finite(amount: str) -> None:
+def test_amount_must_be_finite(amount: str) -> None:
     with pytest.raises(ValueError, match="finite"):
         encoding.encode_amount(Decimal(amount))
 
 
-def test_days_and_moments() -> None:
+def test_dates_and_datetimes_are_encoded_in_utc_and_need_a_time_zone() -> None:
     assert (
         encoding.encode_date(date(2026, 1, 31))
         == encoding.encode_date("2026-01-31")
@@ -56,17 +56,17 @@ def test_days_and_moments() -> None:
 
 
 @pytest.mark.parametrize("identifier", ["", ".", ".."])
-def test_an_identifier_that_would_be_another_path_is_refused(identifier: str) -> None:
+def test_identifier_that_would_change_the_path_is_rejected(identifier: str) -> None:
     with pytest.raises(ValueError, match="identifier"):
         RECORDED_OPERATIONS.subscribers.get(identifier)
 
 
-def test_an_identifier_stays_one_part_of_the_path() -> None:
+def test_identifier_is_encoded_as_one_path_segment() -> None:
     operation = RECORDED_OPERATIONS.subscribers.get("a/b?c#d%2F..é")
     assert operation.target == "/api/v1/subscribers/a%2Fb%3Fc%23d%252F..%C3%A9"
 
 
-def test_a_request_id_is_made_for_each_call_and_kept_when_given() -> None:
+def test_request_id_is_generated_for_each_call_unless_given() -> None:
     made = {RECORDED_OPERATIONS.partners.fund("ptn_1", amount="1").request_id for _ in range(3)}
     assert len(made) == 3
     assert (
@@ -76,6 +76,6 @@ def test_a_request_id_is_made_for_each_call_and_kept_when_given() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
-def test_an_address_that_cannot_be_one_is_refused_at_once(url: str) -> None:
+def test_invalid_base_url_is_rejected_by_the_constructor(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         TapgateClient(url)

@@ -1,4 +1,4 @@
-"""Every operation, really called: the gateway takes what is sent, the client reads what comes."""
+"""Every operation called against the gateway: requests are accepted and responses are decoded."""
 
 import io
 from datetime import timedelta
@@ -26,7 +26,7 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of the operations that were answered."""
+    """Collect the names of the operations that got a response."""
     answered = set()
     call = AsyncTransport.send
 
@@ -39,7 +39,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return answered
 
 
-async def test_every_operation_is_answered(stage: ClientFactory, called: set[str]) -> None:
+async def test_every_operation_gets_a_response(stage: ClientFactory, called: set[str]) -> None:
     await stage.harness.disable_compliance_rules()
     await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
     admin = await log_in_admin(stage)
@@ -91,7 +91,7 @@ async def call_admin_operations(stage: ClientFactory, admin: AsyncTapgateClient)
 async def call_subscriber_operations(
     stage: ClientFactory, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
 ) -> dict[str, str]:
-    """Two subscribers, and a card of each."""
+    """Register two subscribers with a card each."""
     uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
     assert (uploaded.created, uploaded.skipped + len(uploaded.errors)) == (3, 1)
     people = {}

@@ -1,4 +1,4 @@
-"""Exceptions by code: one class for each, in the family of its status."""
+"""Exceptions by error code: one class per code, derived from the class of its status."""
 
 import pickle
 import re
@@ -12,7 +12,7 @@ from tapgate.client.exceptions.base import ErrorResponse, build_api_error, get_c
 from tapgate.errors import TABLE, Code
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
-#: Recorded as a failed transaction, as the document says of each code.
+#: Codes recorded as a failed transaction, according to the documentation of each code.
 DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · request id: used up", DOCUMENT))
 
 
@@ -21,12 +21,12 @@ def build_error(code: str, status: int = 400, **details: object) -> ErrorRespons
 
 
 @pytest.mark.parametrize("code", TABLE)
-def test_every_code_has_its_class(code: Code) -> None:
+def test_every_error_code_has_its_exception_class(code: Code) -> None:
     status, _ = TABLE[code]
     error = build_api_error(build_error(code, status))
     name = "".join(word.capitalize() for word in code.split("_")).removesuffix("Error") + "Error"
     if code is Code.INSUFFICIENT_FUNDS:
-        name = "InsufficientBalanceError"  # InsufficientFundsError is its family
+        name = "InsufficientBalanceError"  # InsufficientFundsError is its base class
     assert type(error) is getattr(exceptions, name)
     assert type(error).CODE is code
     assert (error.code, error.status, error.request_id) == (code, status, "r-1")
@@ -37,7 +37,7 @@ def test_every_code_has_its_class(code: Code) -> None:
     assert isinstance(error, exceptions.TransactionDeclinedError) == (code in DECLINES)
 
 
-def test_declines_are_said_to_be() -> None:
+def test_documentation_marks_declines() -> None:
     assert {"INSUFFICIENT_FUNDS", "DAILY_LIMIT_EXCEEDED", "CARD_NOT_ACTIVE"} < DECLINES
 
 
@@ -57,7 +57,7 @@ def test_declines_are_said_to_be() -> None:
         (503, exceptions.RetryableError),
     ],
 )
-def test_a_code_of_a_later_gateway_is_of_its_family(
+def test_unknown_code_gets_the_class_of_its_status(
     status: int, kind: type[exceptions.ApiError]
 ) -> None:
     error = build_api_error(build_error("FROM_THE_FUTURE", status))
@@ -65,7 +65,7 @@ def test_a_code_of_a_later_gateway_is_of_its_family(
     assert error.code == "FROM_THE_FUTURE"
 
 
-def test_details_have_names() -> None:
+def test_error_details_are_available_as_attributes() -> None:
     funds = build_api_error(
         build_error("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51)
     )
@@ -88,14 +88,14 @@ def test_details_have_names() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, [], {"a": 1}, True, "4071"])
-def test_details_of_another_form_are_as_none(odd: object) -> None:
+def test_malformed_error_details_are_ignored(odd: object) -> None:
     error = build_api_error(build_error("INVALID_PIN", attempts_remaining=odd, party=3))
     assert isinstance(error, exceptions.InvalidPinError)
     assert error.attempts_remaining in (None, True)
     assert error.party is None
 
 
-def test_an_exception_can_go_to_another_process() -> None:
+def test_exceptions_can_be_pickled() -> None:
     error = pickle.loads(
         pickle.dumps(build_api_error(build_error("INSUFFICIENT_FUNDS", 402, available=1)))
     )
@@ -105,7 +105,7 @@ def test_an_exception_can_go_to_another_process() -> None:
     assert (unexpected.request_id, unexpected.status) == ("r-1", 302)
 
 
-def test_everything_is_a_tapgate_error() -> None:
+def test_all_exceptions_derive_from_tapgate_error() -> None:
     for name in exceptions.__all__:
         kind = getattr(exceptions, name)
         if isinstance(kind, type) and issubclass(kind, Exception):

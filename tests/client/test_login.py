@@ -1,4 +1,4 @@
-"""An admin who stays logged in."""
+"""Automatic login and token renewal of an admin client."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ def list_requests(unsteady: FlakyServer) -> list[str]:
     return [seen.target.rpartition("/")[2] for seen in unsteady.requests]
 
 
-async def test_logged_in_when_first_needed_and_once(
+async def test_concurrent_first_requests_log_in_once(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     first, *others = await asyncio.gather(*(gateway.admin.get_current_user() for _ in range(5)))
@@ -40,23 +40,23 @@ async def test_logged_in_when_first_needed_and_once(
     assert list_requests(unsteady) == ["login"] + ["me"] * 5
 
 
-async def test_what_is_public_needs_no_login(
+async def test_public_operation_needs_no_login(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     assert (await gateway.health()).healthy
     assert list_requests(unsteady) == ["health"]
 
 
-async def test_logged_in_again_after_the_session_ended(
+async def test_client_logs_in_again_after_the_session_ended(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     await gateway.admin.logout()
     assert (await gateway.admin.get_current_user()).email == EMAIL
-    # The refresh token is of the session that ended.
+    # The refresh token belongs to the session that ended.
     assert list_requests(unsteady) == ["login", "logout", "me", "refresh", "login", "me"]
 
 
-async def test_renewed_before_it_ends_and_only_once(
+async def test_expiring_token_is_refreshed_once(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     await gateway.admin.get_current_user()
@@ -66,7 +66,7 @@ async def test_renewed_before_it_ends_and_only_once(
     assert list_requests(unsteady).count("login") == 1
 
 
-async def test_a_refresh_token_is_never_sent_twice(
+async def test_refresh_token_is_never_sent_twice(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     await gateway.admin.get_current_user()
@@ -76,7 +76,7 @@ async def test_a_refresh_token_is_never_sent_twice(
     assert list_requests(unsteady) == ["login", "me", "refresh", "login", "me"]
 
 
-async def test_a_wrong_password_is_told(unsteady: FlakyServer) -> None:
+async def test_wrong_password_raises_unauthorized(unsteady: FlakyServer) -> None:
     wrong = Login(EMAIL, "wrong horse battery")
     async with AsyncTapgateClient(unsteady.url, wrong, retries=NO_BACKOFF) as gateway:
         with pytest.raises(exceptions.UnauthorizedError):
@@ -84,7 +84,7 @@ async def test_a_wrong_password_is_told(unsteady: FlakyServer) -> None:
     assert list_requests(unsteady) == ["login"]
 
 
-async def test_an_admin_who_was_disabled_is_told(
+async def test_disabled_admin_gets_unauthorized(
     stage: ClientFactory, gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     other = await stage.create_for_admin()
@@ -94,7 +94,7 @@ async def test_an_admin_who_was_disabled_is_told(
         await gateway.admin.get_current_user()
 
 
-async def test_several_threads_log_in_once(stage: ClientFactory, unsteady: FlakyServer) -> None:
+async def test_concurrent_threads_log_in_once(stage: ClientFactory, unsteady: FlakyServer) -> None:
     with stage.create_sync(LOGIN) as gateway:
         answers = await asyncio.gather(
             *(asyncio.to_thread(gateway.admin.get_current_user) for _ in range(4))

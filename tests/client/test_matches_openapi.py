@@ -1,4 +1,4 @@
-"""The client knows what the gateway declares: every operation, every field, nothing else."""
+"""The client matches the declared API: every operation and every field, and no others."""
 
 from itertools import chain
 from types import UnionType
@@ -16,7 +16,7 @@ from tapgate.edge.pagination import Page as DeclaredPage
 from tapgate.edge.system import build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: What the client has no operation for, and why.
+#: Endpoints without a client operation, and the reason.
 OMITTED_OPERATIONS = {
     "POST /payment": "an older name of POST /api/v1/payment",
     "POST /payment/verify-card": "an older name of POST /api/v1/payment/verify-card",
@@ -33,7 +33,7 @@ DECLARED_ENDPOINTS: dict[str, Endpoint] = {
     for one in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
 }
 METHODS = list_methods()
-#: Set by the client itself, from headers.
+#: Set by the client from response headers.
 CLIENT_ONLY_FIELDS = {Receipt: {"request_id", "replayed"}}
 
 
@@ -42,7 +42,7 @@ def get_endpoint(method: ClientMethod) -> Endpoint:
 
 
 def strip_constraints(kind: Any) -> Any:
-    """Without the rules that the gateway checks values by."""
+    """Return the type without the constraints that the gateway validates."""
     if get_origin(kind) is Annotated:
         return strip_constraints(get_args(kind)[0])
     return kind
@@ -52,7 +52,7 @@ def get_fields(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
 
-def test_every_endpoint_has_one_operation_or_a_reason() -> None:
+def test_every_endpoint_has_one_operation_or_a_documented_omission() -> None:
     names = [method.sample_operation.name for method in METHODS]
     assert len(names) == len(set(names))
     assert set(names).isdisjoint(OMITTED_OPERATIONS)
@@ -60,13 +60,13 @@ def test_every_endpoint_has_one_operation_or_a_reason() -> None:
 
 
 def get_body_type(endpoint: Endpoint) -> Any:
-    """The struct of a body, or `bytes` for a file."""
+    """Return the struct of a body, or `bytes` for a file."""
     schema = endpoint.body_schema
     return endpoint.body_type if schema is None or isinstance(schema, dict) else schema
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_everything_that_can_be_asked_can_be_sent_and_nothing_else(method: ClientMethod) -> None:
+def test_operation_sends_exactly_the_declared_parameters(method: ClientMethod) -> None:
     endpoint = get_endpoint(method)
     for arguments in method.sample_arguments():
         operation = method.build_operation(**arguments)
@@ -87,7 +87,7 @@ def test_everything_that_can_be_asked_can_be_sent_and_nothing_else(method: Clien
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_what_is_required_is_required(method: ClientMethod) -> None:
+def test_required_arguments_match_the_declared_fields(method: ClientMethod) -> None:
     endpoint = get_endpoint(method)
     kind = get_body_type(endpoint)
     if kind is None or kind is bytes:
@@ -100,7 +100,7 @@ def test_what_is_required_is_required(method: ClientMethod) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_what_an_operation_is_like_is_what_is_declared(method: ClientMethod) -> None:
+def test_effect_access_and_media_type_match_the_endpoint(method: ClientMethod) -> None:
     operation, endpoint = method.sample_operation, get_endpoint(method)
     assert (operation.effect == "moves") == endpoint.moves_money
     assert operation.is_public == endpoint.access.public
@@ -115,7 +115,7 @@ def test_what_an_operation_is_like_is_what_is_declared(method: ClientMethod) -> 
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-def test_every_field_of_an_answer_is_known_and_nothing_else(method: ClientMethod) -> None:
+def test_response_type_has_exactly_the_declared_fields(method: ClientMethod) -> None:
     kind, answer = get_endpoint(method).response_type, method.sample_operation.response_type
     if kind is None:
         assert answer is type(None)
@@ -143,7 +143,7 @@ def assert_same_type(known: Any, kind: Any) -> None:
         assert get_fields(known).keys() - own == told.keys()
         for name, field in told.items():
             there = get_fields(known)[name]
-            # What the gateway may leave out must not be missed.
+            # A field that the gateway may omit must not be required.
             if not field.required and field.default in (None, msgspec.UNSET):
                 assert not there.required, name
             assert_same_type(there.type, field.type)

@@ -1,4 +1,4 @@
-"""Nothing that is printed holds a secret, a PIN or a body."""
+"""Printed values, errors and logs contain no secret, PIN or body."""
 
 import logging
 import traceback
@@ -26,7 +26,7 @@ from tapgate.client.records.admin import Tokens
 from tapgate.client.records.processors import SigningKeyWithSecret
 
 SECRET = "s3cr3t"
-#: Four digits alone would also be found in a port or in a request id.
+#: Not just four digits, which could also occur in a port or in a request id.
 PIN = "pin-8352-of-ada"
 
 
@@ -48,7 +48,7 @@ PIN = "pin-8352-of-ada"
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_printing_a_value_shows_no_secret(value: Any) -> None:
+def test_repr_of_a_value_contains_no_secret(value: Any) -> None:
     assert SECRET not in repr(value) + str(value) + f"{value}"
 
 
@@ -74,7 +74,7 @@ CALLS_WITH_SECRETS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
     ],
     ids=["dropped", "echo", "not found", "odd", "failed"],
 )
-async def test_no_failure_and_no_log_shows_one(
+async def test_errors_and_logs_contain_no_secret(
     caplog: pytest.LogCaptureFixture,
     call: Callable[[AsyncTapgateClient], Any],
     how: str | bytes,
@@ -88,7 +88,7 @@ async def test_no_failure_and_no_log_shows_one(
         secret = ServiceSecret("messenger", SECRET)
         async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
             try:
-                shown.append(repr(await call(gateway)))  # a file may be anything
+                shown.append(repr(await call(gateway)))  # a file may have any content
             except TapgateError as error:
                 shown += [
                     str(error),
@@ -102,7 +102,7 @@ async def test_no_failure_and_no_log_shows_one(
 
 
 def format_exception_chain(error: BaseException) -> list[str]:
-    """What a traceback says of an exception and its causes, beside the lines of the programs."""
+    """Return the messages of an exception and its causes as in a traceback, without code."""
     return list(traceback.TracebackException.from_exception(error).format_exception_only()) + (
         [] if error.__context__ is None else format_exception_chain(error.__context__)
     )

@@ -1,4 +1,4 @@
-"""What a service asks, of the real gateway."""
+"""Operations of an internal service against the real gateway."""
 
 import asyncio
 from decimal import Decimal
@@ -10,7 +10,7 @@ from harness import PIN, WRONG_PIN
 from tapgate.client import exceptions
 
 
-async def test_a_subscribers_life(stage: ClientFactory) -> None:
+async def test_subscriber_is_registered_found_and_verified_by_pin(stage: ClientFactory) -> None:
     gateway = stage.create_for_service()
     phone = stage.harness.new_phone_number()
     made = await gateway.subscribers.register(
@@ -26,7 +26,7 @@ async def test_a_subscribers_life(stage: ClientFactory) -> None:
     assert (await gateway.account_rules.get(1)).kyc_level == 1
 
 
-async def test_a_card_and_a_transfer(stage: ClientFactory) -> None:
+async def test_transfer_replay_card_block_and_statement(stage: ClientFactory) -> None:
     gateway, world = stage.create_for_service(), stage.harness
     sender = await world.create_subscriber(balance="1000")
     serial = await world.create_card((await world.create_subscriber())["id"])
@@ -64,7 +64,7 @@ async def test_a_card_and_a_transfer(stage: ClientFactory) -> None:
     assert statement.subscriber.id == sender["id"]
 
 
-async def test_the_same_call_waits_or_is_awaited(stage: ClientFactory) -> None:
+async def test_sync_and_async_clients_return_the_same_records(stage: ClientFactory) -> None:
     record = await stage.harness.create_subscriber()
     gateway = stage.create_sync(stage.secret)
     waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
@@ -73,7 +73,7 @@ async def test_the_same_call_waits_or_is_awaited(stage: ClientFactory) -> None:
     assert walked == [waited]
 
 
-async def test_a_decline_is_an_exception(stage: ClientFactory) -> None:
+async def test_decline_raises_an_exception_with_the_amounts(stage: ClientFactory) -> None:
     sender = await stage.harness.create_subscriber(balance="10")
     serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
     with pytest.raises(exceptions.InsufficientBalanceError) as declined:

@@ -1,4 +1,4 @@
-"""What is tried again, and what becomes of money when answers are lost on the way."""
+"""Retries, and the effect on money when responses are lost."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -50,7 +50,7 @@ async def gateway(stage: ClientFactory, unsteady: FlakyServer) -> AsyncIterator[
 
 
 class TransferProbe:
-    """100 from one subscriber to another."""
+    """A transfer of 100 from one subscriber to another."""
 
     def __init__(self, stage: ClientFactory, sender_id: str, serial: str) -> None:
         self._client_factory = stage
@@ -63,7 +63,7 @@ class TransferProbe:
         }
 
     async def count_transfers(self) -> int:
-        """How many times the money left."""
+        """Return how many times the money was sent."""
         found = self._client_factory.create_for_service().transactions.list(user_id=self._sender_id)
         return len([one async for one in found if one.type == "transfer_p2p"])
 
@@ -85,7 +85,7 @@ async def payment(stage: ClientFactory) -> TransferProbe:
         [SERVE_AND_DROP, build_error_response(429, "RATE_LIMITED", "Retry-After: 0")],
     ],
 )
-async def test_a_payment_whose_answer_was_lost_is_paid_once(
+async def test_payment_with_a_lost_response_is_made_once(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
 ) -> None:
     unsteady.behaviors = list(plan)
@@ -105,7 +105,7 @@ async def test_a_payment_whose_answer_was_lost_is_paid_once(
         [build_response(503)],
     ],
 )
-async def test_a_payment_that_did_not_arrive_is_sent_again(
+async def test_payment_that_did_not_arrive_is_retried(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
 ) -> None:
     unsteady.behaviors = list(plan)
@@ -114,7 +114,7 @@ async def test_a_payment_that_did_not_arrive_is_sent_again(
     assert await payment.count_transfers() == 1
 
 
-async def test_a_payment_that_waits_is_tried_again_too(
+async def test_sync_client_retries_a_payment_too(
     stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     unsteady.behaviors = [SERVE_AND_DROP, UNAVAILABLE_RESPONSE]
@@ -139,7 +139,7 @@ async def test_a_payment_that_waits_is_tried_again_too(
         [SERVE_AND_DROP, build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")],
     ],
 )
-async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
+async def test_unknown_outcome_reports_the_request_id_to_retry_with(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe, plan: list[Any]
 ) -> None:
     unsteady.behaviors = list(plan)
@@ -153,10 +153,10 @@ async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
     assert await payment.count_transfers() == 1
 
 
-async def test_not_even_503_says_that_nothing_happened_when_another_than_the_gateway_says_it(
+async def test_503_of_a_proxy_leaves_the_outcome_unknown(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
-    """Proxies also answer so when they lost the gateway in the middle of its answer."""
+    """Proxies also return 503 when they lose the connection to the gateway during its response."""
     unsteady.behaviors = [build_response(503, "upstream reset before headers")] * 4
     with pytest.raises(OutcomeUnknownError):
         await gateway.wallet.transfer_p2p(**payment.request)
@@ -165,7 +165,7 @@ async def test_not_even_503_says_that_nothing_happened_when_another_than_the_gat
         await gateway.wallet.transfer_p2p(**payment.request)
 
 
-async def test_an_answer_that_cannot_be_read_is_none(
+async def test_unreadable_response_leaves_the_outcome_unknown(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     unsteady.behaviors = [build_response(200, "<html>welcome to the hotel</html>")]
@@ -175,7 +175,7 @@ async def test_an_answer_that_cannot_be_read_is_none(
     assert unknown.value.request_id == "mine"
 
 
-async def test_a_decline_after_a_lost_answer_is_the_answer(
+async def test_decline_after_a_lost_response_is_raised(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     unsteady.behaviors = [SERVE_AND_DROP]
@@ -196,7 +196,7 @@ REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
         [UNAVAILABLE_RESPONSE, UNAVAILABLE_RESPONSE, DROP],
     ],
 )
-async def test_what_is_no_payment_is_not_repeated_when_it_may_have_happened(
+async def test_other_write_is_not_retried_when_it_may_have_been_executed(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory, plan: list[Any]
 ) -> None:
     unsteady.behaviors = [*plan, build_error_response(500, "MUST_NOT_BE_ASKED")]
@@ -207,7 +207,7 @@ async def test_what_is_no_payment_is_not_repeated_when_it_may_have_happened(
     assert len(unsteady.requests) == len(plan)
 
 
-async def test_what_is_no_payment_is_repeated_when_nothing_happened(
+async def test_other_write_is_retried_when_it_was_not_executed(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, stage: ClientFactory
 ) -> None:
     unsteady.behaviors = [
@@ -221,7 +221,7 @@ async def test_what_is_no_payment_is_repeated_when_nothing_happened(
     assert (await gateway.subscribers.get(made.subscriber_id)) == made.subscriber
 
 
-async def test_reading_is_repeated_whatever_happened(
+async def test_read_is_retried_after_any_failure(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     unsteady.behaviors = [SERVE_AND_DROP, build_response(502), UNAVAILABLE_RESPONSE]
@@ -237,7 +237,7 @@ async def test_reading_is_repeated_whatever_happened(
         await gateway.account_rules.get(1)
 
 
-async def test_an_answer_that_does_not_come_in_time_is_asked_for_again(
+async def test_payment_is_retried_after_a_timeout(
     stage: ClientFactory, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     unsteady.behaviors = [HANG]
@@ -248,7 +248,7 @@ async def test_an_answer_that_does_not_come_in_time_is_asked_for_again(
     assert await payment.count_transfers() == 1
 
 
-async def test_what_is_gone_by_a_lost_answer_is_deleted(
+async def test_delete_retried_after_a_lost_response_succeeds_although_the_key_is_gone(
     stage: ClientFactory, unsteady: FlakyServer
 ) -> None:
     token = stage.get_token(await stage.harness.create_admin())
@@ -262,7 +262,7 @@ async def test_what_is_gone_by_a_lost_answer_is_deleted(
 
 
 @pytest.mark.parametrize("effect", ["reads", "moves", "acts"])
-async def test_nobody_there_is_not_an_unknown_outcome(effect: str) -> None:
+async def test_refused_connection_is_not_an_unknown_outcome(effect: str) -> None:
     async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=NO_BACKOFF) as gateway:
         calls: dict[str, Callable[[], Any]] = {
             "reads": gateway.health,
@@ -273,7 +273,9 @@ async def test_nobody_there_is_not_an_unknown_outcome(effect: str) -> None:
             await calls[effect]()
 
 
-async def test_every_try_is_signed_anew(stage: ClientFactory, unsteady: FlakyServer) -> None:
+async def test_every_attempt_has_a_new_signature(
+    stage: ClientFactory, unsteady: FlakyServer
+) -> None:
     key = await stage.harness.create_processor()
     serial = await stage.harness.create_card(
         (await stage.harness.create_subscriber(balance="50"))["id"]
@@ -290,7 +292,7 @@ async def test_every_try_is_signed_anew(stage: ClientFactory, unsteady: FlakySer
     assert len({seen.headers["x-signature"] for seen in unsteady.requests}) == 3
 
 
-async def test_a_long_wait_is_left_to_the_caller(
+async def test_long_retry_after_is_left_to_the_caller(
     gateway: AsyncTapgateClient, unsteady: FlakyServer
 ) -> None:
     unsteady.behaviors = [build_error_response(429, "RATE_LIMITED", "Retry-After: 3600")]
@@ -309,7 +311,7 @@ async def test_a_long_wait_is_left_to_the_caller(
         build_response(404, "no Ada"),
     ],
 )
-async def test_what_is_not_the_gateway_is_not_believed(
+async def test_response_of_another_server_is_unexpected(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, came: bytes
 ) -> None:
     unsteady.behaviors = [came]
@@ -318,7 +320,7 @@ async def test_what_is_not_the_gateway_is_not_believed(
     assert "Ada" not in str(unexpected.value) + repr(unexpected.value)
 
 
-async def test_without_retries_the_first_failure_is_the_last(
+async def test_first_failure_is_raised_when_retries_are_disabled(
     stage: ClientFactory, unsteady: FlakyServer
 ) -> None:
     unsteady.behaviors = [UNAVAILABLE_RESPONSE]
@@ -329,7 +331,9 @@ async def test_without_retries_the_first_failure_is_the_last(
             await gateway.account_rules.get(1)
 
 
-async def test_a_sick_gateway_says_so(unsteady: FlakyServer, gateway: AsyncTapgateClient) -> None:
+async def test_unhealthy_gateway_is_reported_by_health(
+    unsteady: FlakyServer, gateway: AsyncTapgateClient
+) -> None:
     core = '{"healthy": false, "version": "1"}'
     body = f'{{"service": "tapgate", "version": "1", "healthy": false, "wallet_core": {core}}}'
     unsteady.behaviors = [build_response(503, body)]
@@ -337,7 +341,7 @@ async def test_a_sick_gateway_says_so(unsteady: FlakyServer, gateway: AsyncTapga
     assert (await gateway.health()).healthy
 
 
-def test_pauses_double_up_to_the_longest_and_end_in_time() -> None:
+def test_delays_double_up_to_the_maximum_and_end_with_the_budget() -> None:
     seconds = 0.0
     patience = RetryBudget(
         RetryPolicy(max_attempts=7, initial_delay=1, max_delay=4, max_elapsed=60), lambda: seconds
@@ -351,11 +355,11 @@ def test_pauses_double_up_to_the_longest_and_end_in_time() -> None:
     assert patience.next_delay(None) is None
 
 
-def test_no_more_tries_than_said() -> None:
+def test_number_of_attempts_is_limited() -> None:
     patience = RetryBudget(RetryPolicy(max_attempts=3, initial_delay=0))
     assert [patience.next_delay(None) is None for _ in range(3)] == [False, False, True]
 
 
-async def test_a_token_that_ended_is_not_tried_again(stage: ClientFactory) -> None:
+async def test_invalid_access_token_is_not_retried(stage: ClientFactory) -> None:
     with pytest.raises(exceptions.UnauthorizedError):
         await stage.create_async(AccessToken("nonsense")).admin.get_current_user()

@@ -1,4 +1,4 @@
-"""Whatever comes back, in whatever order: the rules of trying again hold."""
+"""Properties of the retry rules, for any sequence of responses and errors."""
 
 import httpx2
 import msgspec
@@ -27,7 +27,7 @@ LOST_RESPONSE_ERRORS = [
     build_error_response(500, "INTERNAL_ERROR"),
     httpx2.Response(502, text="<html>"),
     httpx2.Response(504),
-    httpx2.Response(503),  # not the gateway's own
+    httpx2.Response(503),  # without an error body, so not from the gateway itself
     httpx2.Response(200, text="<html>"),
 ]
 RETRYABLE_RESPONSES = [
@@ -65,7 +65,7 @@ def build_test_operation(effect: Effect) -> Operation[Confirmation]:
 def run_operation(
     effect: Effect, outcomes: list[StepResult]
 ) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
-    """What the caller gets; what came back until then; what was sent."""
+    """Return the result for the caller, the outcomes consumed and the requests sent."""
     exchange = RequestFlow(
         "http://gateway",
         ServiceSecret("messenger", "secret"),
@@ -95,7 +95,7 @@ def run_operation(
 
 
 @given(effects, outcomes)
-def test_what_may_have_happened_is_repeated_only_where_that_does_no_harm(
+def test_write_that_may_have_been_executed_is_not_repeated_unless_safe(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
     _, came, _ = run_operation(effect, outcomes)
@@ -104,7 +104,7 @@ def test_what_may_have_happened_is_repeated_only_where_that_does_no_harm(
 
 
 @given(effects, outcomes)
-def test_nobody_is_told_that_nothing_happened_when_it_may_have(
+def test_write_outcome_is_unknown_when_a_response_was_lost_and_no_final_one_followed(
     effect: Effect, outcomes: list[StepResult]
 ) -> None:
     given_back, came, _ = run_operation(effect, outcomes)
@@ -116,7 +116,7 @@ def test_nobody_is_told_that_nothing_happened_when_it_may_have(
 
 
 @given(effects, outcomes)
-def test_an_answer_ends_it(effect: Effect, outcomes: list[StepResult]) -> None:
+def test_final_response_ends_the_attempts(effect: Effect, outcomes: list[StepResult]) -> None:
     given_back, came, _ = run_operation(effect, outcomes)
     assert not any(outcome in FINAL_RESPONSES or outcome in AUTH_ERRORS for outcome in came[:-1])
     if came[-1] is FINAL_RESPONSES[0]:
@@ -126,7 +126,7 @@ def test_an_answer_ends_it(effect: Effect, outcomes: list[StepResult]) -> None:
 
 
 @given(effects, outcomes)
-def test_every_try_is_the_same_request(effect: Effect, outcomes: list[StepResult]) -> None:
+def test_every_attempt_sends_the_same_request(effect: Effect, outcomes: list[StepResult]) -> None:
     _, _, sent = run_operation(effect, outcomes)
     assert 1 <= len(sent) <= MAX_ATTEMPTS
     assert {request.content for request in sent} == {msgspec.json.encode({"amount": "1"})}

@@ -1,4 +1,4 @@
-"""docs/sdk.md: its examples run as printed against a gateway and print what it says."""
+"""Examples of docs/sdk.md run unchanged against a gateway and print the documented output."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 @pytest.fixture
 async def address(stage: ClientFactory, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
-    """A new gateway, and its first administrator."""
+    """Start a gateway with its first administrator and yield its URL."""
     await create_first_admin(stage.services, **ADMIN)
     monkeypatch.setenv("ADMIN_EMAIL", ADMIN["email"])
     monkeypatch.setenv("ADMIN_PASSWORD", ADMIN["password"])
@@ -33,7 +33,7 @@ async def address(stage: ClientFactory, monkeypatch: pytest.MonkeyPatch) -> Asyn
         yield server.url
 
 
-async def test_the_examples_print_what_the_page_says(address: str) -> None:
+async def test_examples_print_the_documented_output(address: str) -> None:
     names: dict[str, Any] = {}
     try:
         await run_examples(address, names)
@@ -65,7 +65,7 @@ def post_events(receive: Any, secret: str) -> tuple[int, int]:
         return receive(headers, body), receive(headers, body + b" ")
 
 
-def test_the_page_shows_both_modes_and_every_credential() -> None:
+def test_page_shows_both_modes_and_every_credential() -> None:
     for name in (
         "ApiKey Login AccessToken PosKey PartnerSigningKey ServiceSecret AsyncTapgateClient".split()
     ):

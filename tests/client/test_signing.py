@@ -1,4 +1,4 @@
-"""Whatever is sent, the gateway's own check accepts how the client signed it."""
+"""The gateway's authenticator accepts the client's signature of any request."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ def build_test_operation(
 
 
 class SignatureCheckApp(AsgiApp):
-    """As much of the gateway as looks at signatures; any path leads here."""
+    """The gateway's authentication alone, under any path."""
 
     def __init__(self, stage: ClientFactory) -> None:
         self._authenticator = stage.services.authenticator
@@ -71,16 +71,16 @@ async def assert_gateway_accepts(stage: ClientFactory, credential: Credential, k
     await asyncio.to_thread(check)
 
 
-async def test_a_terminals_signature(stage: ClientFactory) -> None:
+async def test_gateway_accepts_a_terminal_signature_of_any_request(stage: ClientFactory) -> None:
     key = await stage.harness.create_processor()
     await assert_gateway_accepts(stage, PosKey(key.id, key.secret), "processor")
 
 
-async def test_a_partners_signature(stage: ClientFactory) -> None:
+async def test_gateway_accepts_a_partner_signature_of_any_request(stage: ClientFactory) -> None:
     key = await stage.harness.create_partner()
     assert key.partner_id is not None
     await assert_gateway_accepts(stage, PartnerKey(key.id, key.partner_id, key.secret), "partner")
 
 
-async def test_a_services_signature(stage: ClientFactory) -> None:
+async def test_gateway_accepts_a_service_signature_of_any_request(stage: ClientFactory) -> None:
     await assert_gateway_accepts(stage, stage.secret, "service")

@@ -1,4 +1,4 @@
-"""mypy infers the exact types in both modes."""
+"""Types that mypy infers for both clients."""
 
 import re
 import subprocess
@@ -9,12 +9,12 @@ SOURCE = Path(__file__).with_name("typing_samples.py")
 ROOT = Path(__file__).parents[2]
 
 
-def test_mypy_accepts_what_is_right_and_refuses_what_is_wrong() -> None:
-    # In a process of its own: it changes the interpreter that it runs in.
+def test_mypy_rejects_exactly_the_lines_marked_wrong() -> None:
+    # In a separate process: mypy modifies the interpreter that it runs in.
     config = ["--config-file", str(ROOT / "pyproject.toml")]
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", *config, "--no-pretty", str(SOURCE)],
-        check=False,  # it complains, as it should
+        check=False,  # errors are expected
         capture_output=True,
         text=True,
         cwd=ROOT,

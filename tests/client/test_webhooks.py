@@ -1,4 +1,4 @@
-"""Events that came in are checked, a partner's webhook is signed."""
+"""Verification of received events, and signatures of partner webhooks."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -17,28 +17,28 @@ BODY = model.encode_body("card.linked", system_clock(), '{"serial": "TAP-1"}')
 
 
 def build_headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
-    """Those that the gateway sends."""
+    """Return the headers that the gateway sends."""
     return model.build_headers(1 << 58, [secret], BODY, now or system_clock())
 
 
-def test_an_event_of_the_gateway_is_read() -> None:
+def test_event_of_the_gateway_is_verified_and_decoded() -> None:
     event = webhooks.verify(SECRET, build_headers(), BODY)
     assert (event.type, event.data) == ("card.linked", {"serial": "TAP-1"})
     assert event.id == build_headers()["webhook-id"]
 
 
-def test_names_of_headers_are_of_any_case() -> None:
+def test_header_names_are_case_insensitive() -> None:
     shouted = {name.upper(): value for name, value in build_headers().items()}
     assert webhooks.verify(SECRET, shouted, BODY).type == "card.linked"
 
 
-def test_one_of_several_signatures_is_enough() -> None:
+def test_one_valid_signature_of_several_is_enough() -> None:
     old, sent = build_headers(signing.new_standard_secret()), build_headers()
     both = sent | {"webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"}
     assert webhooks.verify(SECRET, both, BODY).type == "card.linked"
 
 
-def test_several_secrets_are_accepted() -> None:
+def test_event_is_verified_against_several_secrets() -> None:
     others = [signing.new_standard_secret() for _ in range(2)]
     assert webhooks.verify([others[0], SECRET], build_headers(), BODY).type == "card.linked"
     assert webhooks.verify(iter([SECRET, others[0]]), build_headers(), BODY).type == "card.linked"
@@ -59,26 +59,26 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("seconds", [-300, 300])
-def test_clocks_may_differ_a_little(seconds: int) -> None:
+def test_clock_difference_of_five_minutes_is_accepted(seconds: int) -> None:
     sent = build_headers(now=NOON + timedelta(seconds=seconds))
     assert webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON).type == "card.linked"
 
 
 @pytest.mark.parametrize("seconds", [-301, 301])
-def test_what_is_old_or_of_the_future_is_refused(seconds: int) -> None:
+def test_timestamp_more_than_five_minutes_off_is_rejected(seconds: int) -> None:
     sent = build_headers(now=NOON + timedelta(seconds=seconds))
     with pytest.raises(WebhookVerificationError, match="5 minutes"):
         webhooks.verify(SECRET, sent, BODY, clock=lambda: NOON)
 
 
-def test_the_clock_is_that_of_the_machine() -> None:
+def test_default_clock_is_the_system_clock() -> None:
     with pytest.raises(WebhookVerificationError, match="5 minutes"):
         webhooks.verify(SECRET, build_headers(now=NOON), BODY)
 
 
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
 @pytest.mark.parametrize("value", [None, "", "0", "é", "v1,", "99999999999"])
-def test_what_was_altered_is_refused(name: str, value: str | None) -> None:
+def test_altered_header_is_rejected(name: str, value: str | None) -> None:
     sent = build_headers() | ({} if value is None else {name: value})
     if value is None:
         del sent[name]
@@ -86,13 +86,13 @@ def test_what_was_altered_is_refused(name: str, value: str | None) -> None:
         webhooks.verify(SECRET, sent, BODY)
 
 
-def test_another_body_or_another_secret_is_refused() -> None:
+def test_altered_body_or_wrong_secret_is_rejected() -> None:
     for secret, body in ((SECRET, BODY + b" "), (signing.new_standard_secret(), BODY)):
         with pytest.raises(WebhookVerificationError, match="no signature"):
             webhooks.verify(secret, build_headers(), body)
 
 
-def test_an_event_of_another_form_is_refused() -> None:
+def test_signed_body_that_is_not_an_event_is_rejected() -> None:
     now = int(time.time())
     for body in (b"{}", b"[]", b"\xff", b""):
         sent = {
@@ -104,7 +104,7 @@ def test_an_event_of_another_form_is_refused() -> None:
             webhooks.verify(SECRET, sent, body)
 
 
-async def test_a_partners_webhook_pays_once(stage: ClientFactory) -> None:
+async def test_partner_webhook_pays_once(stage: ClientFactory) -> None:
     admin = await stage.create_for_admin()
     partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
     subscriber = await stage.harness.create_subscriber()

@@ -1,6 +1,6 @@
-"""What a type checker must make of the client. Lines that end with `# wrong` must be refused.
+"""Code samples for the type checker. Lines that end with `# wrong` must be rejected.
 
-This module is not run: `test_types.py` gives it to mypy.
+This module is never executed: `test_types.py` runs mypy on it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The small demo on a real database: believable, within the rules, and the books hold."""
+"""The small demo on a real database: plausible, within the rules, and with a consistent ledger."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tapgate.ledger.verify import verify
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 
-#: A Wednesday in the afternoon, with two months' beginnings in the sixty days before.
+#: A Wednesday afternoon, with two starts of a month in the sixty days before.
 NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)
 
 TYPES = {
@@ -46,7 +46,7 @@ TYPES = {
 async def build_demo_database(
     folder: Path, copies: ScratchDatabases, server: str, size: str, **variables: str
 ) -> AsyncIterator[Database]:
-    """A database of its own with the demo as it is on that day."""
+    """Yield a separate database with the demo, built as if it were `NOW`."""
     name = await copies.acquire()
     url = build_database_url(name, server)
     settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **variables})
@@ -78,13 +78,13 @@ async def count_by(database: Database, sql: str) -> dict[Any, int]:
     return {row[0]: row[1] for row in await database.fetch(sql)}
 
 
-async def test_nobodys_phone_rings_for_it(country: Database) -> None:
+async def test_demo_sends_no_notifications(country: Database) -> None:
     assert await country.fetchval("SELECT count(*) FROM notices") == 0
     due = "SELECT count(*) FROM messages WHERE expires_at > $1"
     assert await country.fetchval(due, NOW) == 0
 
 
-async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> None:
+async def test_ledger_is_consistent_and_entries_sum_to_zero(country: Database) -> None:
     async with country.connection() as connection:
         proof = await verify(connection)
     assert [finding for finding in proof.findings if finding.broken] == []
@@ -99,7 +99,7 @@ async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> 
     assert await country.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
 
 
-async def test_every_kind_of_movement_happens_and_a_few_are_declined(country: Database) -> None:
+async def test_every_transaction_type_occurs_and_a_few_are_declined(country: Database) -> None:
     types = await count_by(country, "SELECT type, count(*) FROM transactions GROUP BY type")
     assert types.keys() == TYPES
     assert max(types, key=lambda kind: types[kind]) == chart.POS_PAYMENT
@@ -110,14 +110,14 @@ async def test_every_kind_of_movement_happens_and_a_few_are_declined(country: Da
     assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
 
 
-async def test_everybody_is_there(country: Database) -> None:
+async def test_demo_has_all_participants_in_all_states(country: Database) -> None:
     size = SIZES["small"]
     for table, count in (
         ("subscribers", size.subscribers),
         ("agents", size.agents),
         ("processors", size.merchants),
         ("partners", 1),
-        ("alerts", 2),  # a large payment, which is held, and the top-up it is paid from
+        ("alerts", 2),  # a large payment, which is held, and the top-up that funds it
     ):
         assert await country.fetchval(f"SELECT count(*) FROM {table}") == count, table
     levels = await count_by(country, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
@@ -140,7 +140,7 @@ async def test_everybody_is_there(country: Database) -> None:
     assert await country.fetchval(terminals) >= size.merchants
 
 
-async def test_it_happened_in_the_days_before_and_in_order(country: Database) -> None:
+async def test_transactions_are_in_the_past_and_in_order(country: Database) -> None:
     first, last, days = await country.fetchrow(
         """SELECT min(created_at), max(created_at), count(DISTINCT created_at::date)
            FROM transactions"""
@@ -167,7 +167,7 @@ async def snapshot(database: Database) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Enough for what does not depend on how much there is."""
+    """Return a size for tests that do not depend on the amount of data."""
     size = Size(
         subscribers=16, merchants=4, agents=3, days=27, transactions_per_day=0.4, slots_per_day=2
     )
@@ -175,7 +175,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     return "tiny"
 
 
-async def test_it_is_the_same_country_every_time(
+async def test_demo_is_deterministic(
     tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
 ) -> None:
     async with (
@@ -185,7 +185,7 @@ async def test_it_is_the_same_country_every_time(
         assert await snapshot(one) == await snapshot(another)
 
 
-async def test_it_suits_another_currency_and_time_zone(
+async def test_demo_works_with_another_currency_and_time_zone(
     tmp_path: Path, copies: ScratchDatabases, postgres: str, tiny: str
 ) -> None:
     elsewhere = {
@@ -201,7 +201,9 @@ async def test_it_suits_another_currency_and_time_zone(
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
 
 
-async def test_it_is_not_built_twice(services: Services, database_url: str) -> None:
+async def test_demo_is_not_built_twice_or_without_an_administrator(
+    services: Services, database_url: str
+) -> None:
     with pytest.raises(DemoError, match="no administrator"):
         await build_demo(services, database_url, "small")
     async with demo.acquire_build_lock(services.database):
@@ -217,7 +219,7 @@ async def test_it_is_not_built_twice(services: Services, database_url: str) -> N
             pass
 
 
-async def test_interrupted_it_leaves_books_that_hold(
+async def test_interrupted_build_leaves_a_consistent_ledger(
     services: Services, database_url: str, tiny: str
 ) -> None:
     settings = services.settings
@@ -245,7 +247,7 @@ async def test_interrupted_it_leaves_books_that_hold(
     assert await demo.is_built(services.database)
 
 
-async def test_only_a_new_installation_gets_one_and_can_start_without(
+async def test_demo_is_built_on_the_first_start_only_and_its_failure_does_not_prevent_the_start(
     services: Services, database_url: str
 ) -> None:
     await services.database.execute(

@@ -1,4 +1,4 @@
-"""What a newcomer sees: the first start builds the demo, and every call that it prints works."""
+"""The first start builds the demo, and every command that it prints works."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 
 async def read_hints(running: RunningGateway) -> list[str]:
-    """What it says when it has started."""
+    """Return the lines printed after startup."""
     shown: list[str] = []
     while not shown or not shown[-1].startswith("Ctrl-C"):
         line = (await running.stdout.readline()).decode()
@@ -33,7 +33,7 @@ CURL_PATTERN = re.compile(r"\bcurl -s ")
 
 
 async def run_shell(line: str) -> tuple[int, str]:
-    """In a shell of its own, which knows nothing of the one that started the gateway."""
+    """Run a line in a shell without the gateway's environment variables."""
     kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     process = await asyncio.create_subprocess_exec(
         "sh",
@@ -52,7 +52,7 @@ async def run_all_shell(lines: list[str]) -> list[tuple[int, str]]:
     return await asyncio.gather(*map(run_shell, lines))
 
 
-async def test_every_call_that_the_first_start_prints_works(
+async def test_every_command_printed_by_the_first_start_works(
     folder: Path, database_url: str
 ) -> None:
     async with start_tapgate(folder, database_url, workers=1, demo="small") as running:
@@ -99,7 +99,7 @@ async def run_demo_command(
     )
 
 
-def test_production_has_no_demo(tmp_path: Path) -> None:
+def test_demo_is_rejected_in_production(tmp_path: Path) -> None:
     production = PRODUCTION_ENVIRON | {"TAPGATE_DATA_DIR": str(tmp_path)}
     refused = CliRunner().invoke(app, ["demo"], env=production)
     assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
@@ -107,5 +107,5 @@ def test_production_has_no_demo(tmp_path: Path) -> None:
         load_settings({**production, "TAPGATE_DEMO": "small"})
 
 
-def test_the_sizes_are_the_ones_that_can_be_set() -> None:
+def test_demo_sizes_match_the_accepted_settings() -> None:
     assert {NO_DEMO, *SIZES} == set(DEMO_SIZES) == {NO_DEMO, *get_args(DemoSize)}

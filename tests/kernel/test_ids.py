@@ -9,39 +9,39 @@ NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
 
 
 @given(st.integers(0, 2**63 - 1), st.sampled_from([ids.SUBSCRIBER, ids.TRANSACTION, ids.ACCOUNT]))
-def test_shown_and_read_again(number: int, prefix: str) -> None:
+def test_encoded_id_can_be_decoded(number: int, prefix: str) -> None:
     shown = ids.encode(prefix, number)
     assert len(shown) == len(prefix) + 13
     assert ids.decode(prefix, shown) == number
 
 
 @given(st.text())
-def test_whatever_is_read_is_an_identifier_or_none(text: str) -> None:
+def test_decoding_any_text_yields_a_canonical_id_or_none(text: str) -> None:
     number = ids.decode("sub_", "sub_" + text)
     assert number is None or ids.encode("sub_", number) == "sub_" + text
 
 
-def test_what_is_not_an_identifier_of_that_kind() -> None:
+def test_malformed_id_or_wrong_prefix_is_not_decoded() -> None:
     shown = ids.encode(ids.SUBSCRIBER, 5)
     for wrong in ("", "sub_", shown[:-1], shown + "0", shown.upper(), "txn_" + shown[4:]):
         assert ids.decode(ids.SUBSCRIBER, wrong) is None
     assert ids.decode(ids.SUBSCRIBER, "sub_zzzzzzzzzzzzz") is None  # more than 63 bits
 
 
-def test_identifiers_only_grow() -> None:
+def test_generated_ids_increase() -> None:
     make = ids.IdGenerator(3, lambda: NOW)
     made = [make() for _ in range(10_000)]  # more than fit into a millisecond
     assert made == sorted(set(made))
 
 
-def test_a_clock_that_steps_back_repeats_nothing() -> None:
+def test_clock_that_steps_back_causes_no_duplicates() -> None:
     times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
     make = ids.IdGenerator(3, lambda: next(times))
     made = [make() for _ in range(5)]
     assert made == sorted(set(made))
 
 
-def test_a_clock_that_steps_back_far_asks_for_another_slot() -> None:
+def test_clock_that_steps_back_far_requires_another_slot() -> None:
     clock = [NOW]
     make = ids.IdGenerator(3, lambda: clock[0])
     made = [make() for _ in range(3)]
@@ -59,20 +59,20 @@ def test_a_clock_that_steps_back_far_asks_for_another_slot() -> None:
     assert made[5] < made[0] < made[6]
 
 
-def test_a_machine_that_believes_it_is_1970_makes_identifiers_too() -> None:
+def test_ids_are_generated_when_the_clock_is_at_1970() -> None:
     make = ids.IdGenerator(3, lambda: 0)
     made = [make() for _ in range(10_000)]
     assert made == sorted(set(made))
     assert not make.is_ahead
 
 
-def test_processes_make_different_ones_at_the_same_moment() -> None:
+def test_processes_generate_different_ids_at_the_same_time() -> None:
     sources = [ids.IdGenerator(slot, lambda: NOW) for slot in range(ids.SLOT_COUNT)]
     made = {source() for source in sources for _ in range(3)}
     assert len(made) == 3 * ids.SLOT_COUNT
 
 
-def test_order_is_that_of_time() -> None:
+def test_ids_sort_by_creation_time() -> None:
     moment = datetime(2026, 3, 10, tzinfo=UTC)
     before = ids.IdGenerator(1023, lambda: NOW - 1)()
     at = ids.IdGenerator(0, lambda: NOW)()

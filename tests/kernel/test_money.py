@@ -14,7 +14,7 @@ MINOR = st.integers(0, 10**14)
     ("text", "minor"),
     [("500", 50000), ("500.00", 50000), ("500.5", 50050), ("0.01", 1), ("007", 700)],
 )
-def test_amounts_in(text: str, minor: int) -> None:
+def test_amount_is_parsed_to_minor_units(text: str, minor: int) -> None:
     assert money.parse(text, "SLE") == minor
 
 
@@ -25,25 +25,25 @@ def test_amounts_in(text: str, minor: int) -> None:
         *("1.234", "0", "0.00", "1000000000000", "１２", "٣", "1\n", "0x10", "1_000", "1.0.0"),
     ],
 )
-def test_what_is_no_amount(text: str) -> None:
+def test_invalid_amount_is_rejected(text: str) -> None:
     with pytest.raises(money.AmountError) as refusal:
         money.parse(text, "SLE")
     assert not text.strip() or text.strip() not in str(refusal.value).split()
 
 
-def test_the_largest_amount() -> None:
+def test_amount_has_a_maximum() -> None:
     assert money.parse("999999999999.99", "SLE") == 99_999_999_999_999
     with pytest.raises(money.AmountError):
         money.parse("1000000000000.00", "SLE")
 
 
 @pytest.mark.parametrize(("currency", "digits"), [("SLE", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)])
-def test_decimals_are_those_of_iso_4217(currency: str, digits: int) -> None:
+def test_number_of_decimals_follows_iso_4217(currency: str, digits: int) -> None:
     assert money.get_decimals(currency) == digits
     assert money.is_currency(currency)
 
 
-def test_what_is_no_currency() -> None:
+def test_unknown_currency_is_rejected() -> None:
     assert not money.is_currency("SLX")
     assert not money.is_currency("sle")
     with pytest.raises(KeyError):
@@ -61,12 +61,14 @@ def test_what_is_no_currency() -> None:
         (1234567, "KWD", "1,234.567 KWD"),
     ],
 )
-def test_receipts_show_money_formatted(minor: int, currency: str, shown: str) -> None:
+def test_money_is_formatted_with_separators_and_currency(
+    minor: int, currency: str, shown: str
+) -> None:
     assert money.format_money(minor, currency) == shown
 
 
 @given(MINOR, CURRENCIES)
-def test_records_show_what_can_be_read_again(minor: int, currency: str) -> None:
+def test_formatted_decimal_can_be_parsed_again(minor: int, currency: str) -> None:
     if minor < 10 ** (12 + money.get_decimals(currency)):
         assert (
             money.parse(money.format_decimal(minor, currency), currency, allow_zero=True) == minor
@@ -74,11 +76,11 @@ def test_records_show_what_can_be_read_again(minor: int, currency: str) -> None:
 
 
 @given(MINOR)
-def test_numbers_are_exact_as_shown(minor: int) -> None:
+def test_float_representation_is_exact(minor: int) -> None:
     assert Decimal(repr(money.to_float(minor, "SLE"))) * 100 == minor
 
 
 @given(MINOR, st.integers(0, 100_000))
-def test_a_share_is_rounded_half_up(minor: int, rate: int) -> None:
+def test_rate_is_applied_with_rounding_half_up(minor: int, rate: int) -> None:
     exact = Decimal(minor) * rate / 100_000
     assert money.apply_rate(minor, rate) == exact.quantize(Decimal(1), ROUND_HALF_UP)

@@ -1,4 +1,4 @@
-"""Which passwords and secrets are refused."""
+"""Rejection of weak passwords and secrets."""
 
 import pytest
 from hypothesis import given
@@ -62,10 +62,10 @@ def test_guessable_secret_is_weak(secret: str) -> None:
 
 @given(st.binary(min_size=16, max_size=48))
 def test_random_secret_is_strong(secret: bytes) -> None:
-    """Except those that are no longer random: few different octets."""
+    """Inputs with few different bytes are excluded, because they are not random."""
     assert is_weak_secret(secret.hex()) is False or len(set(secret)) < 14
 
 
 @given(st.text(max_size=255), st.lists(st.text(max_size=20), max_size=3))
-def test_any_text_is_judged(password: str, personal: list[str]) -> None:
+def test_any_text_can_be_checked(password: str, personal: list[str]) -> None:
     assert is_weak_password(password, personal) in (True, False)

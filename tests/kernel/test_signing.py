@@ -1,4 +1,4 @@
-"""Signatures: only the signed bytes pass, only well-formed and timely moments pass."""
+"""Signatures: only the signed bytes and well-formed, recent timestamps are accepted."""
 
 import base64
 import hmac
@@ -14,12 +14,12 @@ NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
 SECRET = b"a secret"
 
 
-def test_a_signed_request_is_four_lines() -> None:
+def test_signed_string_has_four_lines() -> None:
     assert signing.signed_string("POST", "/p", "t", b"\x00\n{}") == b"POST\n/p\nt\n\x00\n{}"
     assert signing.signed_string("GET", "/p", "t", b"") == b"GET\n/p\nt\n"
 
 
-def test_a_service_string_keeps_the_place_of_an_empty_query() -> None:
+def test_service_signed_string_keeps_the_field_of_an_empty_query() -> None:
     assert signing.service_signed_string("GET", "/p", b"", "1") == b"GET|/p||1"
     assert signing.service_signed_string("GET", "/p", b"a=%20\xff", "1") == b"GET|/p|a=%20\xff|1"
 
@@ -30,7 +30,7 @@ def test_signatures_are_plain_hmac_sha256(secret: bytes, body: bytes) -> None:
 
 
 @given(data=st.data(), body=st.binary(max_size=64))
-def test_a_changed_byte_of_the_signed_string_is_refused(data: st.DataObject, body: bytes) -> None:
+def test_changed_byte_of_the_signed_string_is_rejected(data: st.DataObject, body: bytes) -> None:
     signed = bytearray(signing.signed_string("POST", "/api/v1/pos/payment", "t", body))
     signature = signing.sign(SECRET, "POST", "/api/v1/pos/payment", "t", body)
     assert signing.verify(SECRET, signature, bytes(signed))
@@ -39,21 +39,21 @@ def test_a_changed_byte_of_the_signed_string_is_refused(data: st.DataObject, bod
 
 
 @given(position=st.integers(0, 63), letter=st.characters(exclude_categories=()))
-def test_a_changed_letter_of_the_signature_is_refused(position: int, letter: str) -> None:
+def test_changed_character_of_the_signature_is_rejected(position: int, letter: str) -> None:
     signature = signing.webhook_signature(SECRET, b"body")
     changed = signature[:position] + letter + signature[position + 1 :]
     assert signing.verify(SECRET, changed, b"body") == (changed == signature)
 
 
 @pytest.mark.parametrize("change", [str.upper, lambda s: s + " ", lambda s: s[:-1], lambda s: ""])
-def test_a_request_signature_is_lower_case_hex_and_nothing_else(change) -> None:  # type: ignore[no-untyped-def]
+def test_request_signature_must_be_exact_lowercase_hex(change) -> None:  # type: ignore[no-untyped-def]
     signature = signing.sign(SECRET, "GET", "/p", "t", b"")
     signed = signing.signed_string("GET", "/p", "t", b"")
     assert signing.verify(SECRET, signature, signed)
     assert not signing.verify(SECRET, change(signature), signed)
 
 
-def test_a_webhook_signature_may_have_its_algorithm_before_it() -> None:
+def test_webhook_signature_may_have_an_algorithm_prefix() -> None:
     signature = signing.webhook_signature(SECRET, b"body")
     assert signing.verify_webhook(SECRET, signature, b"body")
     assert signing.verify_webhook(SECRET, signature.upper(), b"body")
@@ -64,7 +64,7 @@ def test_a_webhook_signature_may_have_its_algorithm_before_it() -> None:
     assert not signing.verify_webhook(SECRET, "é" * 64, b"body")
 
 
-def test_one_of_several_standard_signatures_must_be_right() -> None:
+def test_one_valid_standard_webhook_signature_of_several_is_enough() -> None:
     secret = signing.STANDARD_SECRET_PREFIX + base64.b64encode(bytes(range(24))).decode()
     right = signing.standard_webhook_signature(secret, "dlv_1", 1769854530, b"{}")
     wrong = signing.standard_webhook_signature(secret, "dlv_1", 1769854530, b"[]")
@@ -90,7 +90,7 @@ def test_one_of_several_standard_signatures_must_be_right() -> None:
         ("2026-01-31T10:15:30.123456789Z", NOW + timedelta(microseconds=123456)),
     ],
 )
-def test_rfc3339_in_utc_is_read(text: str, moment: datetime) -> None:
+def test_rfc3339_timestamp_in_utc_is_parsed(text: str, moment: datetime) -> None:
     assert signing.parse_rfc3339_utc(text) == moment
 
 
@@ -118,17 +118,17 @@ def test_rfc3339_in_utc_is_read(text: str, moment: datetime) -> None:
         "1769854530",
     ],
 )
-def test_anything_else_is_not_a_timestamp(text: str) -> None:
+def test_other_formats_are_not_timestamps(text: str) -> None:
     assert signing.parse_rfc3339_utc(text) is None
 
 
 @given(st.text())
-def test_no_text_breaks_the_reading_of_moments(text: str) -> None:
+def test_parsing_a_timestamp_never_raises(text: str) -> None:
     signing.parse_rfc3339_utc(text)
     signing.parse_unix_seconds(text)
 
 
-def test_unix_seconds_are_whole_digits() -> None:
+def test_unix_seconds_must_be_digits_only() -> None:
     assert signing.parse_unix_seconds("1769854530") == NOW
     assert signing.parse_unix_seconds("99999999999") is not None
     for text in ("", "-1", "+1", "1.0", "1e9", " 1", "1_0", "٣", "999999999999", "1\n"):
@@ -136,7 +136,7 @@ def test_unix_seconds_are_whole_digits() -> None:
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_the_window_is_five_minutes_either_way(direction: int) -> None:
+def test_timestamp_window_is_five_minutes_in_both_directions(direction: int) -> None:
     edge = NOW + direction * timedelta(minutes=5)
     assert signing.is_timely(edge, NOW)
     assert not signing.is_timely(edge + direction * timedelta(microseconds=1), NOW)

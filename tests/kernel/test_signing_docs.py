@@ -1,4 +1,4 @@
-"""docs/signing.md says what the code does, and its shell lines give what it says."""
+"""Examples of docs/signing.md match the code, and their shell commands produce the signatures."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ def parse_examples() -> dict[str, Example]:
     found = {}
     for section in DOCUMENT.read_text().split("\n## ")[1:]:
         blocks = dict(re.findall(r"```(\w+)\n(.*?)\n```", section, re.DOTALL))
-        if "vector" not in blocks:  # a section about something else than a signature
+        if "vector" not in blocks:  # not a section about a signature
             continue
         vector = dict(line.split(maxsplit=1) for line in blocks["vector"].splitlines())
         found[section.splitlines()[0]] = Example(vector, blocks["sh"], blocks["signature"])
@@ -70,19 +70,19 @@ SIGNERS: dict[str, Callable[[dict[str, str]], str]] = {
 }
 
 
-def test_every_signature_has_an_example() -> None:
+def test_every_signature_scheme_has_an_example() -> None:
     assert parse_examples().keys() == SIGNERS.keys()
 
 
 @pytest.mark.parametrize("title", SIGNERS)
-def test_the_code_gives_the_documented_signature(title: str) -> None:
+def test_code_produces_the_documented_signature(title: str) -> None:
     example = parse_examples()[title]
     assert SIGNERS[title](example.vector) == example.signature
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 @pytest.mark.parametrize("title", SIGNERS)
-def test_the_shell_line_gives_the_documented_signature(title: str) -> None:
+def test_shell_command_produces_the_documented_signature(title: str) -> None:
     example = parse_examples()[title]
     done = subprocess.run(["sh", "-ec", example.shell], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == example.signature

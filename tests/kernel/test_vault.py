@@ -1,4 +1,4 @@
-"""The vault gives back what was sealed in it, to the right context and untouched only."""
+"""Vault: sealed data opens only unaltered and with the same context and key."""
 
 import pytest
 from hypothesis import given
@@ -10,21 +10,21 @@ VAULT = Vault("k" * 32)
 
 
 @given(plain=st.binary(), context=st.binary())
-def test_what_was_sealed_can_be_opened(plain: bytes, context: bytes) -> None:
+def test_sealed_data_can_be_opened(plain: bytes, context: bytes) -> None:
     assert VAULT.open(VAULT.seal(plain, context), context) == plain
 
 
-def test_sealing_twice_looks_different() -> None:
+def test_sealing_twice_gives_different_results() -> None:
     assert VAULT.seal(b"secret", b"") != VAULT.seal(b"secret", b"")
 
 
-def test_another_context_is_refused() -> None:
+def test_wrong_context_is_rejected() -> None:
     with pytest.raises(VaultError):
         VAULT.open(VAULT.seal(b"secret", b"key 1"), b"key 2")
 
 
 @given(position=st.integers(0, 37), change=st.integers(1, 255))
-def test_a_changed_byte_is_refused(position: int, change: int) -> None:
+def test_changed_byte_is_rejected(position: int, change: int) -> None:
     sealed = bytearray(VAULT.seal(b"secret", b"context"))
     sealed[position] ^= change
     with pytest.raises(VaultError):
@@ -32,19 +32,19 @@ def test_a_changed_byte_is_refused(position: int, change: int) -> None:
 
 
 @given(length=st.integers(0, 37))
-def test_what_was_cut_off_is_refused(length: int) -> None:
+def test_truncated_data_is_rejected(length: int) -> None:
     with pytest.raises(VaultError):
         VAULT.open(VAULT.seal(b"secret", b"context")[:length], b"context")
 
 
-def test_another_secret_key_is_told_by_its_id() -> None:
+def test_error_for_another_secret_key_names_the_key_id() -> None:
     other = Vault("j" * 32)
     with pytest.raises(VaultError, match=VAULT.key_id):
         other.open(VAULT.seal(b"secret", b""), b"")
     assert "k" * 4 not in VAULT.key_id
 
 
-def test_hashes_are_the_same_again_and_differ_by_key_purpose_and_data() -> None:
+def test_keyed_hashes_are_deterministic_and_differ_by_key_purpose_and_data() -> None:
     hashes = {
         VAULT.keyed_hash("pin", b"data"),
         VAULT.keyed_hash("pin", b"other"),

@@ -1,4 +1,4 @@
-"""People who look at the simulators."""
+"""Signed-in console clients for the tests of the simulators."""
 
 from console.conftest import ada, stranger, visitors
 

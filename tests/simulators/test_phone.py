@@ -1,5 +1,7 @@
-"""The phone simulator's own rules: for whom it is, what it says when the messenger is not there,
-what a template's words are. That it works is shown by the browser's stories."""
+"""Phone simulator: access rules, messenger outages and template texts.
+
+The browser tests cover its normal operation.
+"""
 
 import msgspec
 import pytest
@@ -21,13 +23,13 @@ PATHS = [
 
 @pytest.fixture
 def away(world: Harness) -> str:
-    """Where a messenger is looked for, and is not."""
+    """Point the settings at a messenger that is not running and return its URL."""
     url = f"http://127.0.0.1:{free_port()}"
     world.services.settings = msgspec.structs.replace(world.services.settings, messenger_url=url)
     return url
 
 
-async def test_only_a_system_admin_speaks_for_others(world: Harness) -> None:
+async def test_only_a_system_admin_can_use_the_phone_simulator(world: Harness) -> None:
     for path in PATHS:
         answer = await world.client.get(path)
         assert answer.status_code == 303
@@ -43,7 +45,7 @@ async def test_only_a_system_admin_speaks_for_others(world: Harness) -> None:
             assert answer.status_code == 403
 
 
-async def test_only_its_own_page_sends(world: Harness) -> None:
+async def test_sending_requires_a_csrf_token(world: Harness) -> None:
     visitor = ConsoleClient(world.client)
     visitor.set_session(await world.create_admin("A"))
     for path in ("send", "form"):
@@ -51,7 +53,7 @@ async def test_only_its_own_page_sends(world: Harness) -> None:
         assert answer.status_code == 403
 
 
-async def test_without_a_messenger_the_page_says_so(world: Harness, away: str) -> None:
+async def test_page_reports_an_unreachable_messenger(world: Harness, away: str) -> None:
     visitor = ConsoleClient(world.client)
     visitor.set_session(await world.create_admin("A"))
     assert "Whose phone" in await visitor.get_page_text("/simulator/phone")
@@ -60,7 +62,7 @@ async def test_without_a_messenger_the_page_says_so(world: Harness, away: str) -
     assert answer.json()["problem"].startswith(f"The messenger does not answer at {away}.")
 
 
-async def test_what_is_no_number(world: Harness, away: str) -> None:
+async def test_invalid_phone_number_is_reported(world: Harness, away: str) -> None:
     visitor = ConsoleClient(world.client)
     visitor.set_session(await world.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
@@ -68,7 +70,7 @@ async def test_what_is_no_number(world: Harness, away: str) -> None:
         assert "begins with +" in answer.json()["problem"]
 
 
-async def test_what_is_no_message(world: Harness, away: str) -> None:
+async def test_invalid_message_is_reported_as_a_problem(world: Harness, away: str) -> None:
     visitor = ConsoleClient(world.client)
     visitor.set_session(await world.create_admin("A"))
     headers = {"X-CSRF-Token": await visitor.get_csrf_token(), "Content-Type": "application/json"}
@@ -87,7 +89,7 @@ def build_template(name: str, *parameters: str) -> dict[str, object]:
     return phone_templates.render_template({"name": name, "components": components})
 
 
-def test_the_words_of_templates() -> None:
+def test_templates_are_rendered_as_text() -> None:
     assert build_template("one_time_code", "918273") == {
         "name": "one_time_code",
         "text": "*918273* is your code. Do not tell it to anybody.",
@@ -106,7 +108,9 @@ def test_the_words_of_templates() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"\xff", b"[]", b'{"from": 1}', b'{"from": "\xff"}', b'{"x": ' + b"[" * 100_000]
 )
-async def test_what_is_no_message_is_said(ada: ConsoleClient, body: bytes) -> None:
+async def test_malformed_message_body_is_reported_as_a_problem(
+    ada: ConsoleClient, body: bytes
+) -> None:
     headers = {"X-CSRF-Token": await ada.get_csrf_token()}
     answer = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
     assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""What the pages of the POS terminal give, and to whom."""
+"""Pages of the POS simulator and access to them."""
 
 import re
 from importlib.resources import files
@@ -17,7 +17,7 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
-    """Its processor and itself, as the page has them."""
+    """Create a terminal and return its id and its processor's id as shown on the page."""
     await ada.post_form("/simulator/pos/terminals")
     page = await ada.get_page_text("/simulator/pos")
     found = re.search(r'<option value="(ter_\w+)" data-processor="(\w+)"', page)
@@ -26,7 +26,9 @@ async def create_terminal(ada: ConsoleClient) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("role", "CSF")
-async def test_who_may_not_make_keys_is_told_who_may(visitors: ConsoleClients, role: str) -> None:
+async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
+    visitors: ConsoleClients, role: str
+) -> None:
     visitor = await visitors.create_signed_in(role)
     answer = await visitor.get("/simulator/pos")
     assert answer.status_code == 403
@@ -36,7 +38,7 @@ async def test_who_may_not_make_keys_is_told_who_may(visitors: ConsoleClients, r
         assert refused.status_code == 403, path
 
 
-async def test_a_new_platform_gets_its_terminal_here(ada: ConsoleClient) -> None:
+async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> None:
     assert "There is no terminal yet" in await ada.get_page_text("/simulator/pos")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
@@ -44,7 +46,7 @@ async def test_a_new_platform_gets_its_terminal_here(ada: ConsoleClient) -> None
     assert "Make a terminal of my own" not in page
 
 
-async def test_a_key_is_made_shown_once_and_deleted(ada: ConsoleClient, world: Harness) -> None:
+async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, world: Harness) -> None:
     names = await create_terminal(ada)
     made = (await ada.post_form("/simulator/pos/keys", names)).json()
     assert made["hmac_secret"] not in await ada.get_page_text("/simulator/pos")
@@ -61,7 +63,7 @@ async def test_a_key_is_made_shown_once_and_deleted(ada: ConsoleClient, world: H
     assert made["api_key_id"] not in await keys()
 
 
-async def test_keys_are_made_for_this_sessions_own_pages_alone(ada: ConsoleClient) -> None:
+async def test_key_actions_require_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
     names = await create_terminal(ada)
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete", "/simulator/pos/terminals"):
         assert (await ada.post_without_csrf(path, names)).status_code == 403, path
@@ -70,12 +72,14 @@ async def test_keys_are_made_for_this_sessions_own_pages_alone(ada: ConsoleClien
 
 
 @pytest.mark.parametrize("names", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
-async def test_names_of_nobody_are_refused(ada: ConsoleClient, names: dict[str, str]) -> None:
+async def test_unknown_processor_or_terminal_is_rejected(
+    ada: ConsoleClient, names: dict[str, str]
+) -> None:
     for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete"):
         assert (await ada.post_form(path, names)).status_code in (400, 404, 422), path
 
 
-async def test_names_of_merchants_are_text(ada: ConsoleClient, world: Harness) -> None:
+async def test_merchant_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
     admin = await world.create_admin()
     merchant = {"name": XSS_PAYLOAD, "phone_number": "+23276000001", "email": "shop@example.com"}
     made = (await world.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
@@ -100,11 +104,11 @@ async def test_cards_are_found_by_number_and_by_holder(ada: ConsoleClient, world
 
 
 @pytest.mark.parametrize("search", ["%00", "x" * 5000, "%FF", "%20"])
-async def test_strange_searches_break_nothing(ada: ConsoleClient, search: str) -> None:
+async def test_unusual_search_terms_cause_no_server_error(ada: ConsoleClient, search: str) -> None:
     assert (await ada.get(f"/simulator/pos/cards?search={search}")).status_code < 500
 
 
-async def test_the_pin_of_the_demos_example_is_for_development_alone(
+async def test_demo_pin_is_shown_in_development_only(
     visitors: ConsoleClients, services: Services
 ) -> None:
     said = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
@@ -112,14 +116,14 @@ async def test_the_pin_of_the_demos_example_is_for_development_alone(
     ada = await visitors.create_signed_in("A")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
-    # As a word: the numbers drawn for the session may have these digits somewhere.
+    # Match whole words only: random values of the session may contain these digits.
     pin = re.compile(r"\b4826\b")
     assert pin.search(page) and 'data-serial="DEMO-000001"' in page
     services.settings = msgspec.structs.replace(services.settings, environment="testing")
     assert not pin.search(await ada.get_page_text("/simulator/pos"))
 
 
-def test_every_refusal_that_a_terminal_can_get_has_words() -> None:
+def test_every_error_code_of_the_pos_endpoints_has_a_text() -> None:
     words = (files("tapgate.simulators") / "assets" / "words.js").read_text()
     said = set(re.findall(r"^  ([A-Z_]+): \"", words, re.MULTILINE))
     assert said <= {code.value for code in Code}

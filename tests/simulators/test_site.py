@@ -1,4 +1,4 @@
-"""Where the simulators are, and for whom."""
+"""Availability of the simulators by environment and session."""
 
 import httpx2
 import msgspec
@@ -18,7 +18,7 @@ def build_client(services: Services, environment: str) -> httpx2.AsyncClient:
 
 @pytest.mark.parametrize("path", ["/simulator", "/simulator/pos", "/simulator/assets/pos.js"])
 @pytest.mark.parametrize("environment", ["production", "staging"])
-async def test_there_are_none_where_money_is_real(
+async def test_simulators_are_not_served_in_production_or_staging(
     services: Services, environment: str, path: str
 ) -> None:
     async with build_client(services, environment) as client:
@@ -26,7 +26,9 @@ async def test_there_are_none_where_money_is_real(
 
 
 @pytest.mark.parametrize("environment", ["development", "testing"])
-async def test_a_stranger_signs_in_first(services: Services, environment: str) -> None:
+async def test_anonymous_visitor_is_redirected_to_sign_in(
+    services: Services, environment: str
+) -> None:
     async with build_client(services, environment) as client:
         for path in ("/simulator", "/simulator/pos"):
             answer = await client.get(path)
@@ -34,7 +36,7 @@ async def test_a_stranger_signs_in_first(services: Services, environment: str) -
             assert answer.headers["Location"].startswith("/console/sign-in?to=")
 
 
-async def test_the_first_page_leads_to_both(world: Harness) -> None:
+async def test_index_page_links_to_both_simulators(world: Harness) -> None:
     world.client.cookies["tapgate_session"] = (await world.create_admin("S"))._credential
     answer = await world.client.get("/simulator")
     assert answer.status_code == 200

@@ -16,7 +16,7 @@ def build_tcp_url(url: str, host: str, port: int) -> str:
 
 @pytest.fixture
 async def by_tcp(database_url: str) -> AsyncIterator[str]:
-    """The database at a TCP port without TLS."""
+    """Yield the URL of the database on a TCP port without TLS."""
     async with run_proxy(database_url) as port:
         yield build_tcp_url(database_url, "127.0.0.1", port)
 
@@ -31,7 +31,7 @@ class TlsProxy(NamedTuple):
 
 @pytest.fixture
 async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
-    """A TCP port that takes TLS only, with a certificate for `localhost`."""
+    """Yield a TCP port that accepts TLS only, with a certificate for `localhost`."""
     folder = tmp_path / "certificates"
     folder.mkdir()
     context, root = make_certificates(folder)
@@ -41,7 +41,7 @@ async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[TlsProxy]:
 
 @pytest.fixture
 async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
-    """A second database without tables."""
+    """Yield the URL of a second database without tables."""
     name = f"{parse_url(empty_url).database}_other"
     connection = await asyncpg.connect(empty_url)
     try:
@@ -53,7 +53,7 @@ async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
 
 
 def make_reachable(folder: Path) -> None:
-    """Let other system users pass through a test's folders: temporary folders are private."""
+    """Let other system users traverse a test's folders: temporary folders are private."""
     for parent in folder.parents:
         if parent == Path(tempfile.gettempdir()):
             return

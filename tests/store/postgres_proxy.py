@@ -1,4 +1,4 @@
-"""A TCP address for a PostgreSQL that has only a socket: plain, or for TLS alone."""
+"""TCP proxy for a PostgreSQL server that only has a Unix socket, plain or TLS-only."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _NO_ENCRYPTION_ERROR = (
 )
 _CHUNK_BYTES = 1 << 16
 
-#: Receives what the server answers; True cuts the connection instead of passing it on.
+#: Receives the bytes sent by the server; True closes the connection instead of forwarding them.
 ForwardHook = Callable[[bytes], Awaitable[bool]]
 
 
@@ -28,7 +28,10 @@ ForwardHook = Callable[[bytes], Awaitable[bool]]
 async def run_proxy(
     url: str, tls: ssl.SSLContext | None = None, hook: ForwardHook | None = None
 ) -> AsyncIterator[int]:
-    """The port. With TLS, a client that does not ask for it is refused as PostgreSQL would."""
+    """Run the proxy and yield its port.
+
+    With TLS, a client that does not request it is rejected with PostgreSQL's error.
+    """
     folder = parse_url(url).hosts[0][0]
     loop, lines = asyncio.get_running_loop(), set[asyncio.Task[None]]()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -89,7 +92,7 @@ async def _pump(
 
 
 def make_certificates(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server's context for the name `localhost`, and the file of the authority that signed it."""
+    """Return a server context for `localhost` and the path of the CA certificate."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _build_certificate("authority", authority_key, "authority", authority_key)
     certificate = _build_certificate("localhost", key, "authority", authority_key)

@@ -1,4 +1,4 @@
-"""Files: only a complete one has its name."""
+"""Atomic files: only a complete file appears under its name."""
 
 import stat
 from pathlib import Path
@@ -9,7 +9,7 @@ from tapgate.store import StoreError
 from tapgate.store.backup_file import open_new_file
 
 
-def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
+def test_file_appears_under_its_name_only_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "backup"
     with pytest.raises(RuntimeError), open_new_file(path, replace=False) as file:
         file.write(b"half")
@@ -28,7 +28,7 @@ def test_a_file_has_its_name_when_it_is_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_came_up_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+def test_file_created_by_another_process_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "backup"
     with pytest.raises(StoreError, match="exists already"), open_new_file(path, replace=False):
         path.write_bytes(b"another's")
@@ -36,7 +36,7 @@ def test_a_file_that_came_up_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_missing_folder_is_reported_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "backup"
     with (
         pytest.raises(StoreError, match="cannot be written: No such file"),

@@ -1,4 +1,4 @@
-"""What is saved comes back, all of it or nothing; what does not fit is refused in one line."""
+"""Backup and restore: a restore is complete or leaves no trace, and errors take one line."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ VAULT = Vault("the secret key of these tests")
 
 
 def ignore_progress(*_: object) -> None:
-    """Nobody wants to know how far it is."""
+    """Ignore progress reports."""
 
 
 async def save_backup(url: str, path: Path) -> Manifest:
@@ -57,7 +57,7 @@ def list_files(folder: Path) -> list[str]:
 
 
 def dump_schema(url: str) -> str:
-    """Without brackets: a condition that was saved and read again has fewer of them."""
+    """Return the schema without parentheses: a restored condition has fewer of them."""
     command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
     done = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     return done.stdout.replace("(", "").replace(")", "")
@@ -70,7 +70,7 @@ async def is_empty(url: str) -> bool:
     )
 
 
-async def test_everything_comes_back(
+async def test_restore_reproduces_the_whole_database(
     world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await world.create_subscriber(balance="100.00")
@@ -86,7 +86,7 @@ async def test_everything_comes_back(
     assert await migrate(empty_url) == []
 
 
-async def test_what_was_ended_since_does_not_come_back_to_life(
+async def test_sessions_and_tokens_are_ended_after_a_restore(
     world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await world.create_admin()
@@ -95,14 +95,14 @@ async def test_what_was_ended_since_does_not_come_back_to_life(
     await restore_backup(empty_url, tmp_path / "backup")
     assert await fetch_rows(empty_url, "SELECT FROM sessions WHERE ended_at IS NULL") == []
     assert await fetch_rows(empty_url, "SELECT FROM refresh_tokens") == []
-    # A delivery's number is known to its receiver: one given out after the backup must not be
-    # given to something else.
+    # Receivers know delivery ids: an id issued after the backup must not be reused for another
+    # delivery.
     [(number,)] = await fetch_rows(empty_url, "SELECT nextval('deliveries_id_seq')")
     assert isinstance(number, int)
     assert number > before
 
 
-async def test_a_database_that_is_not_empty_is_left_alone(
+async def test_restore_into_a_non_empty_database_changes_nothing(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
@@ -114,7 +114,9 @@ async def test_a_database_that_is_not_empty_is_left_alone(
     assert await fetch_rows(empty_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'") == []
 
 
-async def test_two_at_once_do_not_mix(database_url: str, empty_url: str, tmp_path: Path) -> None:
+async def test_only_one_of_several_concurrent_restores_succeeds(
+    database_url: str, empty_url: str, tmp_path: Path
+) -> None:
     await save_backup(database_url, tmp_path / "backup")
     results = await asyncio.gather(
         *(restore_backup(empty_url, tmp_path / "backup") for _ in range(3)), return_exceptions=True
@@ -124,13 +126,13 @@ async def test_two_at_once_do_not_mix(database_url: str, empty_url: str, tmp_pat
     assert all("the database is not empty" in str(error) for error in refused)
 
 
-async def test_a_database_without_tables_cannot_be_saved(empty_url: str, tmp_path: Path) -> None:
+async def test_database_without_tables_cannot_be_backed_up(empty_url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing to save"):
         await save_backup(empty_url, tmp_path / "backup")
     assert list_files(tmp_path) == []
 
 
-async def test_what_came_back_otherwise_is_undone(
+async def test_restore_that_differs_from_the_manifest_is_rolled_back(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
@@ -155,7 +157,7 @@ async def test_what_came_back_otherwise_is_undone(
     await restore_backup(empty_url, tmp_path / "backup")
 
 
-async def test_what_could_not_be_run_is_refused(database_url: str) -> None:
+async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: str) -> None:
     manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, ignore_progress)
     fits = {"secret_fingerprint": "ab12", "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
@@ -175,7 +177,7 @@ async def test_what_could_not_be_run_is_refused(database_url: str) -> None:
         restore.require_restorable(manifest, **fits, clock=lambda: early)
 
 
-async def test_cancelled_at_any_time_it_leaves_nothing_or_is_done(
+async def test_canceled_restore_is_either_complete_or_leaves_nothing(
     world: Harness, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await world.create_subscriber(balance="100.00")
@@ -190,7 +192,7 @@ async def test_cancelled_at_any_time_it_leaves_nothing_or_is_done(
             await wait_until_idle(empty_url)
             assert await is_empty(empty_url)
         else:
-            break  # the interrupt came too late
+            break  # the cancellation came too late
     else:
         await restore_backup(empty_url, tmp_path / "backup")
     assert await fetch_rows(empty_url, "SELECT balance FROM accounts WHERE kind = 'wallet'") == [
@@ -198,7 +200,7 @@ async def test_cancelled_at_any_time_it_leaves_nothing_or_is_done(
     ]
 
 
-async def test_a_commit_whose_answer_is_lost_is_recognized(
+async def test_commit_is_recognized_when_its_response_is_lost(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
@@ -213,10 +215,10 @@ async def test_a_commit_whose_answer_is_lost_is_recognized(
         await restore_backup(empty_url, tmp_path / "backup")
 
 
-async def test_after_the_commit_it_cannot_be_cancelled(
+async def test_restore_cannot_be_canceled_after_the_commit(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    """An operator who interrupts it would be told that nothing was restored."""
+    """Otherwise an interrupted restore would report that nothing was restored."""
     await save_backup(database_url, tmp_path / "backup")
     committed = asyncio.Event()
 
@@ -236,7 +238,7 @@ async def test_after_the_commit_it_cannot_be_cancelled(
 
 
 async def wait_until_idle(url: str) -> None:
-    """Wait until PostgreSQL has noticed who has gone."""
+    """Wait until PostgreSQL has noticed that the clients disconnected."""
     while await fetch_rows(
         url,
         """SELECT FROM pg_stat_activity
@@ -245,7 +247,7 @@ async def wait_until_idle(url: str) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_tables_of_others_are_left_out(
+async def test_unrelated_tables_are_left_out_of_the_backup(
     empty_url: str, database_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "CREATE TABLE notes (text text)")
@@ -255,7 +257,7 @@ async def test_tables_of_others_are_left_out(
     assert await fetch_rows(empty_url, "SELECT to_regclass('notes')") == [(None,)]
 
 
-async def test_tables_that_were_changed_by_hand_are_refused(
+async def test_manually_altered_tables_are_rejected(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "ALTER TABLE cards ADD COLUMN note text")
@@ -265,8 +267,10 @@ async def test_tables_that_were_changed_by_hand_are_refused(
     assert await is_empty(empty_url)
 
 
-async def test_a_database_of_another_key_is_not_saved(database_url: str, tmp_path: Path) -> None:
-    """It could not be restored: the file would need one key and what is in it another."""
+async def test_database_with_another_secret_key_is_not_backed_up(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Such a backup could not be restored: the file and its contents would need different keys."""
     await fetch_rows(
         database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab12cd34')"
     )
@@ -275,11 +279,13 @@ async def test_a_database_of_another_key_is_not_saved(database_url: str, tmp_pat
     assert list_files(tmp_path) == []
 
 
-async def test_a_server_that_is_lost_on_the_way_is_one_line(
+async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_line(
     postgres: str, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    """Its sessions are ended while it is being saved, and while it is being filled: each is met
-    where it waits for somebody, since it may be over sooner than it is looked for."""
+    """Terminate the sessions during the backup and during the restore.
+
+    Each session is blocked on a lock first, since it might otherwise finish before it is found.
+    """
     await save_backup(database_url, tmp_path / "backup")
 
     async def end_all(name: str) -> None:
@@ -307,7 +313,7 @@ async def test_a_server_that_is_lost_on_the_way_is_one_line(
 
 @contextlib.asynccontextmanager
 async def hold_lock(url: str, sql: str) -> AsyncIterator[None]:
-    """Of whoever wants the same, until it is taken back."""
+    """Hold the locks of a statement until the context ends."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(f"BEGIN; {sql}")

@@ -1,4 +1,4 @@
-"""Backup and restore of databases elsewhere: with a password, with TLS, in another schema."""
+"""Backup and restore of remote databases: with a password, with TLS, in another schema."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ PASSWORD = "p@ss:w/rd %&'\\"
 
 @pytest.fixture
 async def by_password(data_dir: Path) -> AsyncIterator[str]:
-    """A server that is reached by TCP, as a user who owns a database and is nobody else."""
+    """Yield the URL of a TCP server for a role that owns a database, without other privileges."""
     server = EmbeddedPostgres(data_dir)
     quoted = PASSWORD.replace("'", "''")
     try:
@@ -58,7 +58,9 @@ async def by_password(data_dir: Path) -> AsyncIterator[str]:
         await process.communicate()
 
 
-async def test_by_url_with_a_password(by_password: str, tmp_path: Path) -> None:
+async def test_backup_and_restore_with_a_password_in_the_url(
+    by_password: str, tmp_path: Path
+) -> None:
     other = by_password.replace("/one?", "/two?")
     await migrate(by_password)
     await fetch_rows(by_password, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
@@ -76,7 +78,7 @@ async def test_by_url_with_a_password(by_password: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-full"])
-async def test_a_server_that_requires_tls(
+async def test_backup_and_restore_on_a_server_that_requires_tls(
     mode: str, database_url: str, empty_url: str, tls: TlsProxy, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
@@ -97,10 +99,10 @@ async def test_a_server_that_requires_tls(
 
 
 @pytest.mark.parametrize("way", ["options", "role"])
-async def test_tables_in_another_schema(
+async def test_backup_and_restore_in_another_schema(
     way: str, database_url: str, empty_url: str, other_empty_url: str, tmp_path: Path
 ) -> None:
-    """There and back: neither the file nor the code says how the schema is called."""
+    """Back up and restore in both directions: neither the file nor the code names the schema."""
     other = f"{empty_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
     await fetch_rows(empty_url, 'CREATE SCHEMA "My shop"')
     if way == "role":
@@ -119,7 +121,7 @@ async def test_tables_in_another_schema(
     assert dump_schema(other_empty_url) == dump_schema(database_url)
 
 
-async def test_a_schema_that_does_not_exist_is_one_line(
+async def test_missing_schema_is_reported_in_one_line(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")

@@ -1,4 +1,4 @@
-"""The stream within a sealed file: bounded memory, and one line for what cannot be read."""
+"""Stream within a sealed file: memory is bounded, and unreadable input is reported in one line."""
 
 import io
 import os
@@ -58,7 +58,7 @@ async def read_contents(stream: bytes) -> list[tuple[str, bytes]]:
     ]
 
 
-async def test_a_whole_stream_is_read() -> None:
+async def test_complete_stream_is_read() -> None:
     assert await read_contents(zlib.compress(COMPLETE_STREAM)) == [("one", b"1\n"), ("two", b"")]
 
 
@@ -82,12 +82,12 @@ async def test_a_whole_stream_is_read() -> None:
         ),
     ],
 )
-async def test_what_cannot_be_read_is_one_line(stream: bytes, complaint: str) -> None:
+async def test_unreadable_stream_is_reported_in_one_line(stream: bytes, complaint: str) -> None:
     with pytest.raises(StoreError, match=complaint):
         await read_contents(stream)
 
 
-def test_a_manifest_that_is_too_long_is_not_written() -> None:
+def test_oversized_manifest_is_not_written() -> None:
     long = msgspec.structs.replace(MANIFEST, tables={"x" * 2_000_000: 1})
     with pytest.raises(StoreError, match="too long to be saved"):
         BackupWriter(io.BytesIO(), VAULT).write_manifest(long)
@@ -97,7 +97,7 @@ def test_a_manifest_that_is_too_long_is_not_written() -> None:
 async def test_memory_does_not_grow_with_the_database(
     piece: Callable[[], bytes], tmp_path: Path
 ) -> None:
-    """Also not where a short file unpacks to a long stream."""
+    """Memory stays bounded even when a short file decompresses to a long stream."""
     pieces = 40
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Backups of every age: all rows of all tables come back, and are migrated from there."""
+"""Backups of older schemas: all rows of all tables are restored and can then be migrated."""
 
 import io
 from pathlib import Path
@@ -21,7 +21,7 @@ from tapgate.store.backup_file import BackupReader
 from tapgate.store.migrate import migrate
 from tapgate.vault import Vault
 
-#: A restore ends what is in them.
+#: A restore ends the sessions, codes and links in these tables.
 _CLEARED_TABLES = {
     "public.sessions",
     "public.refresh_tokens",
@@ -36,7 +36,7 @@ _CLEARED_TABLES = {
     "last",
     [_MIGRATION_NAMES[3], _MIGRATION_NAMES[len(_MIGRATION_NAMES) // 2], _MIGRATION_NAMES[-1]],
 )
-async def test_a_backup_of_an_older_schema_comes_back(
+async def test_backup_of_an_older_schema_is_restored_and_migrated(
     last: str, empty_url: str, other_empty_url: str, database_url: str, tmp_path: Path
 ) -> None:
     for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(last) + 1]:

@@ -1,4 +1,4 @@
-"""Losing PostgreSQL in every way there is, and getting it back."""
+"""Loss of the connection to PostgreSQL in all its forms, and recovery."""
 
 import asyncio
 import os
@@ -15,13 +15,13 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 
 
-async def test_jsonb_is_python_objects(database: Database) -> None:
+async def test_jsonb_values_are_python_objects(database: Database) -> None:
     value = {"name": "Aminata", "numbers": [1, 2.5, None], "deep": {"é": "\u0001"}}
     assert await database.fetchval("SELECT $1::jsonb", value) == value
     assert await database.fetchval("SELECT '[1]'::jsonb || $1", [2]) == [1, 2]
 
 
-async def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+async def test_transaction_is_atomic(database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await tx.execute("INSERT INTO installation VALUES ('a', '1')")
@@ -32,7 +32,7 @@ async def test_a_transaction_is_all_or_nothing(database: Database) -> None:
     assert await database.fetchval("SELECT value FROM installation") == "1"
 
 
-async def test_what_is_wrong_with_a_statement_passes_through(database: Database) -> None:
+async def test_statement_errors_are_raised_unchanged(database: Database) -> None:
     with pytest.raises(asyncpg.UndefinedTableError):
         await database.fetch("SELECT * FROM nowhere")
     with pytest.raises(asyncpg.InterfaceError):
@@ -40,7 +40,7 @@ async def test_what_is_wrong_with_a_statement_passes_through(database: Database)
     assert await database.fetchval("SELECT 1") == 1
 
 
-async def test_a_terminated_session_is_503_and_the_next_one_works(database: Database) -> None:
+async def test_terminated_session_is_503_and_the_next_one_works(database: Database) -> None:
     with pytest.raises(ApiError) as refused:
         async with database.transaction() as tx:
             await tx.execute("INSERT INTO installation VALUES ('a', '1')")
@@ -51,7 +51,7 @@ async def test_a_terminated_session_is_503_and_the_next_one_works(database: Data
     assert await database.fetch("SELECT * FROM installation") == []
 
 
-async def test_a_session_terminated_just_before_it_is_used(database: Database) -> None:
+async def test_session_terminated_while_idle_is_replaced_or_503(database: Database) -> None:
     for _ in range(50):
         async with database.connection() as connection:
             pid = connection.get_server_pid()
@@ -64,7 +64,7 @@ async def test_a_session_terminated_just_before_it_is_used(database: Database) -
             assert refused.code == Code.SERVICE_UNAVAILABLE
 
 
-async def test_a_cancelled_task_gives_its_connection_back(database_url: str) -> None:
+async def test_canceled_task_releases_its_connection(database_url: str) -> None:
     database = await Database.connect(database_url, size=1)
     started = asyncio.Event()
 
@@ -83,7 +83,7 @@ async def test_a_cancelled_task_gives_its_connection_back(database_url: str) -> 
 
 
 class TestOutage:
-    """On a server of its own, that can be stopped."""
+    """Outages of a dedicated server that the test can stop."""
 
     @pytest.fixture
     def server(self, data_dir: Path) -> Iterator[EmbeddedPostgres]:
@@ -98,14 +98,16 @@ class TestOutage:
         yield database
         await database.close()
 
-    async def test_a_restart(self, server: EmbeddedPostgres, lonely: Database) -> None:
+    async def test_queries_work_again_after_a_server_restart(
+        self, server: EmbeddedPostgres, lonely: Database
+    ) -> None:
         assert await lonely.fetchval("SELECT 1") == 1
         server.stop()
         await assert_unavailable(lonely)
         server.start()
         assert await lonely.fetchval("SELECT 1") == 1
 
-    async def test_an_outage_in_the_middle_of_a_transaction(
+    async def test_outage_during_a_transaction_is_503_and_rolls_back(
         self, server: EmbeddedPostgres, lonely: Database
     ) -> None:
         with pytest.raises(ApiError) as refused:
@@ -117,10 +119,11 @@ class TestOutage:
         server.start()
         assert await lonely.fetchval("SELECT to_regclass('half_done')") is None
 
-    async def test_a_server_that_does_not_answer(
+    async def test_unresponsive_server_is_503_after_the_timeout(
         self, server: EmbeddedPostgres, lonely: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # What must still succeed has some seconds, also on a busy machine.
+        # The first query must succeed on a busy machine too, so the timeout starts out at a few
+        # seconds.
         monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 4.0)
         impatient = await Database.connect(server.url)
         async with impatient.transaction() as tx:
@@ -129,10 +132,10 @@ class TestOutage:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         try:
-            async with asyncio.timeout(60):  # instead of for ever
-                await assert_unavailable(impatient)  # on the connection there is
+            async with asyncio.timeout(60):  # fails instead of hanging
+                await assert_unavailable(impatient)  # on the existing connection
                 monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 1.0)
-                await assert_unavailable(impatient)  # on a new one
+                await assert_unavailable(impatient)  # on a new connection
                 await impatient.close()
         finally:
             for pid in pids:
@@ -140,7 +143,7 @@ class TestOutage:
         assert await lonely.fetchval("SELECT 1") == 1
 
 
-async def test_waiting_too_long_for_a_connection_is_503(
+async def test_timeout_while_waiting_for_a_connection_is_503(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = await Database.connect(database_url, size=1)
@@ -152,7 +155,7 @@ async def test_waiting_too_long_for_a_connection_is_503(
     await database.close()
 
 
-async def test_a_database_that_is_not_there_is_503(tmp_path: Path) -> None:
+async def test_unreachable_database_is_503(tmp_path: Path) -> None:
     for url in (
         f"postgresql://postgres@/tapgate?host={tmp_path}",
         "postgresql://postgres@127.0.0.1:1/tapgate",

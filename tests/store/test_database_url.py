@@ -1,4 +1,4 @@
-"""Database URLs: what managed databases put into them is honored, ignored or refused."""
+"""Database URLs: parameters of managed databases are honored, ignored or rejected."""
 
 import socket
 
@@ -38,7 +38,7 @@ def add_parameters(url: str, parameters: str) -> str:
         ("postgresql:///x", [(None, None)], (None, None, "x")),
     ],
 )
-def test_location(
+def test_url_yields_hosts_and_credentials(
     url: str, hosts: list[tuple[str | None, int | None]], login: tuple[str | None, ...]
 ) -> None:
     parsed = parse_url(url)
@@ -64,7 +64,7 @@ def test_location(
         ("fallback_application_name=other", {"application_name": "other"}),
     ],
 )
-def test_settings_of_the_session(parameters: str, settings: dict[str, str]) -> None:
+def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) -> None:
     assert parse_url(f"postgresql://db/x?{parameters}").settings == settings
 
 
@@ -98,7 +98,9 @@ def test_settings_of_the_session(parameters: str, settings: dict[str, str]) -> N
         ("host=a,b&port=1,2,3", "does not have as many ports as hosts"),
     ],
 )
-async def test_refused_in_one_line_without_the_password(parameters: str, complaint: str) -> None:
+async def test_unsupported_parameter_is_rejected_in_one_line_without_the_password(
+    parameters: str, complaint: str
+) -> None:
     location = "" if parameters.startswith("host=") else "db"
     url = f"postgresql://ada:{SECRET}@{location}/x?{parameters}"
     for attempt in (Database.connect, open_checked_connection):
@@ -123,7 +125,7 @@ async def test_refused_in_one_line_without_the_password(parameters: str, complai
         "postgresql://ada:s3cret@,db/x",
     ],
 )
-async def test_a_malformed_url_is_refused_without_the_password(url: str) -> None:
+async def test_malformed_url_is_rejected_without_the_password(url: str) -> None:
     with pytest.raises(StoreError) as refused:
         await open_checked_connection(url)
     assert SECRET not in str(refused.value)
@@ -143,21 +145,21 @@ async def test_harmless_parameters_of_managed_databases_are_accepted(database_ur
         await connection.close()
 
 
-def test_channel_binding_is_accepted_where_the_certificate_is_verified() -> None:
+def test_channel_binding_is_accepted_when_the_certificate_is_verified() -> None:
     assert parse_url("postgresql://db/x?sslmode=verify-full&channel_binding=require")
 
 
-def test_system_certificates_verify_the_name_too() -> None:
+def test_system_certificates_also_verify_the_host_name() -> None:
     context = parse_url("postgresql://db/x?sslrootcert=system").tls
     assert context is not None
     assert context.check_hostname
 
 
-def test_jdbc_ssl_is_required() -> None:
+def test_jdbc_ssl_parameter_requires_tls() -> None:
     assert "sslmode=require" in parse_url("postgresql://db/x?ssl=true").dsn
 
 
-async def test_settings_reach_the_session(database_url: str) -> None:
+async def test_session_settings_are_applied(database_url: str) -> None:
     url = add_parameters(
         database_url, "application_name=shop&options=-c%20lock_timeout%3D7s%20-c%20jit%3Don"
     )
@@ -169,16 +171,16 @@ async def test_settings_reach_the_session(database_url: str) -> None:
         ]
     finally:
         await database.close()
-    assert shown == ["shop", "7s", "off"]  # Tapgate's own settings win
+    assert shown == ["shop", "7s", "off"]  # Tapgate's own settings take precedence
 
 
-async def test_an_unknown_setting_is_refused(database_url: str) -> None:
+async def test_unknown_session_setting_is_rejected(database_url: str) -> None:
     with pytest.raises(StoreError, match='unrecognized configuration parameter "no_such"'):
         await open_checked_connection(add_parameters(database_url, "options=-c%20no_such%3D1"))
 
 
-async def test_a_host_that_never_answers_does_not_keep_from_the_next(database_url: str) -> None:
-    """Its socket accepts, and nothing is ever read from it."""
+async def test_unresponsive_host_does_not_prevent_connecting_to_the_next(database_url: str) -> None:
+    """The first host's socket accepts connections and never reads from them."""
     folder = parse_url(database_url).hosts[0][0]
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -189,14 +191,16 @@ async def test_a_host_that_never_answers_does_not_keep_from_the_next(database_ur
     await connection.close()
 
 
-async def test_a_host_that_refuses_does_not_keep_from_the_next(database_url: str) -> None:
+async def test_host_that_refuses_connections_does_not_prevent_connecting_to_the_next(
+    database_url: str,
+) -> None:
     folder = parse_url(database_url).hosts[0][0]
     ports = f"port={free_port()},5432"
     url = database_url.replace(f"host={folder}", f"host=127.0.0.1,{folder}&{ports}")
     await (await open_checked_connection(url)).close()
 
 
-async def test_a_server_with_other_attributes_is_not_used(database_url: str) -> None:
+async def test_server_with_other_session_attributes_is_not_used(database_url: str) -> None:
     with pytest.raises(StoreError, match="None of the hosts match"):
         await open_checked_connection(add_parameters(database_url, "target_session_attrs=standby"))
     await (
@@ -226,7 +230,9 @@ async def test_keepalives_are_set_on_the_socket(by_tcp: str, keepalives: int) ->
         await connection.close()
 
 
-async def test_tls_is_used_wherever_a_url_is(database_url: str, tls: TlsProxy) -> None:
+async def test_tls_is_used_by_migrations_queries_and_signals(
+    database_url: str, tls: TlsProxy
+) -> None:
     verified = f"sslmode=verify-full&sslrootcert={tls.root_certificate}&channel_binding=require"
     url = f"{tls.build_url(database_url)}?{verified}"
     assert await migrate(url) == []

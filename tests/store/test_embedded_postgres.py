@@ -1,4 +1,4 @@
-"""A server that starts whatever the last run left behind, and that only its owner can use."""
+"""Embedded PostgreSQL: starts whatever state the last run left, and only its owner can use it."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from tapgate.store import server_user as server_user_module
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.server_user import ServerUser, resolve_server_user
 
-#: Another process that owns a server: says its URL, then waits.
+#: Another process that owns a server: prints the server's URL, then waits.
 _OWNER_SCRIPT = """
 import sys, time
 from pathlib import Path
@@ -43,7 +43,7 @@ def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture(scope="module")
 def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
-    """A server for tests that leave it as it is."""
+    """Yield a server for tests that do not modify it."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         server = EmbeddedPostgres(copied(cluster, Path(name) / "data"))
         try:
@@ -54,7 +54,7 @@ def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
 
 
 def copied(cluster: Path, target: Path) -> Path:
-    """Copy a data folder, which takes less time than creating a cluster."""
+    """Copy a data folder, which is faster than creating a cluster."""
     subprocess.run(["cp", "-a", cluster, target], check=True)
     return target
 
@@ -75,7 +75,9 @@ async def fetch_value(url: str, sql: str) -> object:
         await connection.close()
 
 
-async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedPostgres) -> None:
+async def test_server_keeps_data_across_restarts_and_leaves_no_process(
+    server: EmbeddedPostgres,
+) -> None:
     url = server.start()
     assert server.start() == url
     assert await fetch_value(url, "SELECT current_database() || current_user") == "tapgatepostgres"
@@ -88,26 +90,26 @@ async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedP
     assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
 
 
-async def test_what_makes_a_commit_durable_is_on(running: EmbeddedPostgres) -> None:
+async def test_durability_settings_are_on(running: EmbeddedPostgres) -> None:
     for setting in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
         assert await fetch_value(running.url, f"SHOW {setting}") == "on"
     assert await fetch_value(running.url, "SHOW listen_addresses") == ""
 
 
-def test_only_its_owner_can_reach_it(running: EmbeddedPostgres) -> None:
+def test_only_the_owner_can_access_the_server_files(running: EmbeddedPostgres) -> None:
     assert stat.S_IMODE((running.data_dir / "pgdata").stat().st_mode) == 0o700
     for file in ("postgres.log", "lock"):
         assert stat.S_IMODE((running.data_dir / file).stat().st_mode) == 0o600
 
 
-def test_a_second_one_on_the_same_folder_is_refused(running: EmbeddedPostgres) -> None:
+def test_second_server_on_the_same_folder_is_rejected(running: EmbeddedPostgres) -> None:
     second = EmbeddedPostgres(running.data_dir)
     with pytest.raises(StoreError, match="another Tapgate is already running on"):
         second.start()
     assert running.is_alive
 
 
-async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
+async def test_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
     owner = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _OWNER_SCRIPT, server.data_dir, stdout=subprocess.PIPE
     )
@@ -124,7 +126,7 @@ async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostg
     assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
 
 
-async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -> None:
+async def test_killed_server_starts_again(server: EmbeddedPostgres) -> None:
     url = server.start()
     await fetch_value(url, "CREATE TABLE kept AS SELECT 7 AS n")
     os.kill(read_postmaster_pid(server), signal.SIGKILL)
@@ -135,13 +137,13 @@ async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -
     assert await fetch_value(server.start(), "SELECT n FROM kept") == 7
 
 
-async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgres) -> None:
+async def test_process_that_reuses_a_recorded_pid_is_not_killed(server: EmbeddedPostgres) -> None:
     for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
         server.start()
         pid_file = server.data_dir / "pgdata" / name
         left_behind = pid_file.read_text().split("\n")
         server.stop()
-        # PostgreSQL itself minds only its own user's.
+        # PostgreSQL itself checks only processes of its own user.
         user = resolve_server_user(server.data_dir / "pgdata")
         bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
         try:
@@ -153,7 +155,7 @@ async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgre
             await bystander.wait()
 
 
-async def test_a_half_made_cluster_is_made_again_also_under_a_long_and_unusual_name(
+async def test_unfinished_cluster_is_recreated_even_under_a_long_unusual_path(
     folder: Path,
 ) -> None:
     data_dir = folder / "data, with spaces & é" / ("long" * 30)
@@ -172,7 +174,7 @@ async def test_a_half_made_cluster_is_made_again_also_under_a_long_and_unusual_n
     assert get_mode(socket_folder) is None
 
 
-async def test_a_folder_with_spaces(
+async def test_folder_name_may_contain_spaces_and_percent_signs(
     folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied(cluster, folder / "a b%20é")
@@ -185,7 +187,7 @@ async def test_a_folder_with_spaces(
         server.stop()
 
 
-def test_a_socket_folder_of_somebody_else_is_refused(
+def test_socket_folder_accessible_to_other_users_is_rejected(
     folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
@@ -197,7 +199,7 @@ def test_a_socket_folder_of_somebody_else_is_refused(
         server.start()
 
 
-def test_why_it_does_not_start_is_one_line(server: EmbeddedPostgres) -> None:
+def test_startup_failure_is_reported_in_one_line(server: EmbeddedPostgres) -> None:
     server.start()
     server.stop()
     (server.data_dir / "pgdata" / "PG_VERSION").write_text("9\n")
@@ -208,7 +210,7 @@ def test_why_it_does_not_start_is_one_line(server: EmbeddedPostgres) -> None:
     server.start()
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
+def test_folder_that_cannot_be_created_is_reported_in_one_line(folder: Path) -> None:
     (folder / "file").touch()
     with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
         EmbeddedPostgres(folder / "file" / "data").start()
@@ -220,7 +222,7 @@ needs_root = pytest.mark.skipif(
 
 
 @needs_root
-async def test_root_starts_the_server_below_a_private_folder_without_opening_it(
+async def test_root_starts_the_server_below_a_private_folder_without_changing_its_mode(
     folder: Path,
 ) -> None:
     private = folder / "private"
@@ -239,7 +241,7 @@ async def test_root_starts_the_server_below_a_private_folder_without_opening_it(
 
 @pytest.fixture
 def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """PostgreSQL's programs in a folder that only root can read."""
+    """Install PostgreSQL's programs in a folder that only root can read."""
     installed = folder / "installed"
     installed.mkdir(mode=0o700)
     site_packages = embedded.PROGRAMS_DIR.parents[2]
@@ -258,7 +260,7 @@ def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 @needs_root
-async def test_root_copies_privately_installed_programs_instead_of_opening_their_folder(
+async def test_root_copies_privately_installed_programs_without_changing_their_folder(
     folder: Path, private_installation: Path
 ) -> None:
     server = EmbeddedPostgres(folder / "data")
@@ -282,7 +284,7 @@ def public_folder() -> Iterator[Path]:
 
 
 def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a single program of PostgreSQL."""
+    """Install a single PostgreSQL program."""
     programs = folder / "package" / "pginstall18" / "bin"
     programs.mkdir(parents=True)
     (programs / "postgres").write_text("#!/bin/sh\n")
@@ -292,7 +294,7 @@ def install_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_root
-def test_copies_are_reachable_whatever_the_umask(
+def test_program_copies_are_accessible_under_any_umask(
     folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
@@ -308,10 +310,10 @@ def test_copies_are_reachable_whatever_the_umask(
 
 @needs_root
 @pytest.mark.parametrize("linked", ["pginstall18", "pginstall18/bin", "pginstall18/bin/postgres"])
-def test_programs_behind_links_to_a_private_folder_are_copied(
+def test_programs_symlinked_from_a_private_folder_are_copied(
     folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
 ) -> None:
-    """As installers do that link packages from a cache in root's home."""
+    """Some installers link packages from a cache in root's home folder."""
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
     install_program(public_folder, monkeypatch)
     (public_folder / "package" / linked).rename(folder / "cached")
@@ -322,7 +324,7 @@ def test_programs_behind_links_to_a_private_folder_are_copied(
 
 
 @needs_root
-def test_programs_behind_links_to_a_public_folder_are_used(
+def test_programs_symlinked_from_a_public_folder_are_used_directly(
     public_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = install_program(public_folder, monkeypatch)
@@ -333,7 +335,7 @@ def test_programs_behind_links_to_a_public_folder_are_used(
 
 
 @needs_root
-def test_copies_that_cannot_be_reached_are_one_clear_line(
+def test_inaccessible_program_copies_are_reported_in_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", folder / "copies")
@@ -343,10 +345,10 @@ def test_copies_that_cannot_be_reached_are_one_clear_line(
 
 
 @needs_root
-def test_processes_that_start_together_create_the_system_user_once(
+def test_concurrent_starts_create_the_system_user_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`useradd` is replaced by a script: the machine's own accounts stay as they are."""
+    """`useradd` is replaced by a script, so the machine's accounts do not change."""
     calls = tmp_path / "calls"
     script = tmp_path / "useradd"
     script.write_text(f"#!/bin/sh\necho called >> {calls}\nsleep 0.2\n")

@@ -30,13 +30,13 @@ from tapgate.vault import Vault
 PAY_URL = "/api/v1/pos/payment"
 PAYMENT_ID = 1004
 BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount": "200.00"}
-#: key id -> its secret; 731 is a terminal's key, 732 its predecessor that was deleted.
+#: Key id -> secret. 731 is a terminal's current key, 732 its deleted predecessor.
 SECRETS = {731: "current", 732: "deleted"}
 
 
 @pytest.fixture(params=SECRETS)
 async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Path) -> str:
-    """With a payment that was stored under one of the terminal's keys."""
+    """Migrate a database with a payment stored under one of the terminal's keys."""
     before = [name for name in _MIGRATION_NAMES if name < "0028"]
     for name in before:
         await migrate(empty_url, copy_migrations_up_to(name, tmp_path))
@@ -64,7 +64,9 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
     return empty_url
 
 
-async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) -> None:
+async def test_retry_after_the_upgrade_returns_the_original_response(
+    upgraded: str, tmp_path: Path
+) -> None:
     async with open_services(build_settings(upgraded, tmp_path), upgraded) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)

@@ -1,4 +1,4 @@
-"""Backups of the first format come back; whatever was written into one is never executed."""
+"""Backups of the first format can be restored, and nothing written into one is executed."""
 
 import asyncio
 import hashlib
@@ -14,9 +14,9 @@ from tapgate.store import StoreError, legacy_backup, restore
 from tapgate.store.legacy_backup import LegacyBackupReader
 from tapgate.store.migrate import migrate
 
-#: Made by Tapgate 1.0 with the secret key "the-secret-key-of-the-backup-fixture".
+#: Created by Tapgate 1.0 with the secret key "the-secret-key-of-the-backup-fixture".
 LEGACY_BACKUP = Path(__file__).parent / "backups" / "unauthenticated.backup"
-#: Ends the quoted block of a script for `psql`, and runs a program.
+#: Closes the quoted block of a `psql` script and runs a program.
 META_COMMAND = "x $check$\n\\! touch {}\n"
 
 
@@ -28,7 +28,7 @@ async def restore_backup(url: str, path: Path) -> list[str]:
 
 
 def alter_manifest(path: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
-    """The fixture with another manifest and the checksum that goes with it."""
+    """Write the fixture with an altered manifest and a matching checksum."""
     archive, manifest, _, _ = LEGACY_BACKUP.read_bytes().rsplit(b"\n", 3)
     content = msgspec.json.decode(manifest)
     alter(content)
@@ -38,7 +38,7 @@ def alter_manifest(path: Path, alter: Callable[[dict[str, Any]], object]) -> Pat
     return path
 
 
-async def test_it_comes_back(empty_url: str) -> None:
+async def test_legacy_backup_is_restored(empty_url: str) -> None:
     assert await restore_backup(empty_url, LEGACY_BACKUP) == []
     balances = "SELECT balance FROM accounts WHERE kind = 'wallet' ORDER BY balance"
     assert await fetch_rows(empty_url, balances) == [(1234,), (10000,)]
@@ -58,7 +58,7 @@ async def test_it_comes_back(empty_url: str) -> None:
         lambda content, evil: content["migrations"].update({evil: "x"}),
     ],
 )
-async def test_a_manifest_cannot_run_a_program(
+async def test_manifest_cannot_run_a_program(
     alter: Callable[[dict[str, Any], str], object], empty_url: str, tmp_path: Path
 ) -> None:
     mark = tmp_path / "executed"
@@ -71,9 +71,7 @@ async def test_a_manifest_cannot_run_a_program(
 
 
 @pytest.mark.parametrize("value", ["figures", "currency", "secret_fingerprint"])
-async def test_text_of_a_manifest_is_only_compared(
-    value: str, empty_url: str, tmp_path: Path
-) -> None:
+async def test_manifest_text_is_only_compared(value: str, empty_url: str, tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     evil = META_COMMAND.format(mark)
     lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
@@ -89,7 +87,7 @@ async def test_text_of_a_manifest_is_only_compared(
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let an archive become any script."""
+    """Replace the script that an archive expands to."""
 
     def write(text: str) -> None:
         (tmp_path / "script").write_text(text)
@@ -119,7 +117,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         ("x" * 3_000_000, "cannot be read"),
     ],
 )
-async def test_a_script_is_data(
+async def test_script_is_treated_as_data(
     text: str,
     complaint: str,
     script: Callable[[str], None],
@@ -135,7 +133,9 @@ async def test_a_script_is_data(
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 1000])
-async def test_rows_are_cut_anywhere(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_are_read_correctly_at_any_chunk_size(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
     for data in (b"", b"a\n", b"a\\.\nb\n\\\\.\n", b"\n\n", b"\\\\.\n.\n"):
         stream = asyncio.StreamReader()
@@ -157,7 +157,7 @@ async def test_rows_are_cut_anywhere(size: int, monkeypatch: pytest.MonkeyPatch)
         (lambda data: data.replace(b'"postgres":', b'"postgrez":'), "damaged: its checksum"),
     ],
 )
-def test_a_damaged_file_is_refused(
+def test_damaged_file_is_rejected(
     damage: Callable[[bytes], bytes], complaint: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "backup"
@@ -166,7 +166,7 @@ def test_a_damaged_file_is_refused(
         LegacyBackupReader(file, ignore_progress)
 
 
-def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
+def test_newer_backup_format_is_rejected(tmp_path: Path) -> None:
     path = alter_manifest(tmp_path / "backup", lambda content: content.update(format=2))
     with path.open("rb") as file, pytest.raises(StoreError, match="made by a newer Tapgate"):
         LegacyBackupReader(file, ignore_progress)

@@ -1,4 +1,4 @@
-"""Each migration once, in order, whole; what does not fit is refused in one line."""
+"""Migrations: each runs once, in order and atomically, and a mismatch is reported in one line."""
 
 import asyncio
 from pathlib import Path
@@ -20,20 +20,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_a_database_is_brought_up_to_date(empty_url: str) -> None:
+async def test_migrate_applies_all_migrations_in_order(empty_url: str) -> None:
     applied = await migrate(empty_url)
     assert applied[0] == "0001_ledger.sql"
     assert applied == sorted(applied)
     assert await migrate(empty_url) == []
 
 
-async def test_each_file_is_applied_once_by_one_of_many(empty_url: str, folder: Path) -> None:
+async def test_concurrent_migrations_apply_each_file_once(empty_url: str, folder: Path) -> None:
     results = await asyncio.gather(*(migrate(empty_url, folder) for _ in range(8)))
     assert sorted(results, key=len) == [[]] * 7 + [list(_FILES)]
     assert await fetch_rows(empty_url, "SELECT n, second FROM first") == [(1, None)]
 
 
-async def test_a_file_that_fails_leaves_nothing_behind(empty_url: str, folder: Path) -> None:
+async def test_failed_migration_is_rolled_back(empty_url: str, folder: Path) -> None:
     (folder / "0003_third.sql").write_text("CREATE TABLE third (); SELECT nonsense;")
     with pytest.raises(StoreError, match=r"0003_third\.sql cannot be applied"):
         await migrate(empty_url, folder)
@@ -42,7 +42,7 @@ async def test_a_file_that_fails_leaves_nothing_behind(empty_url: str, folder: P
     assert await migrate(empty_url, folder) == ["0003_third.sql"]
 
 
-async def test_a_statement_timeout_in_the_url_does_not_abort_a_migration(
+async def test_statement_timeout_in_the_url_does_not_abort_a_migration(
     empty_url: str, folder: Path
 ) -> None:
     (folder / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
@@ -51,21 +51,21 @@ async def test_a_statement_timeout_in_the_url_does_not_abort_a_migration(
     assert (await migrate(url, folder))[-1] == "0003_third.sql"
 
 
-async def test_a_changed_file_is_refused(empty_url: str, folder: Path) -> None:
+async def test_modified_migration_file_is_rejected(empty_url: str, folder: Path) -> None:
     await migrate(empty_url, folder)
     (folder / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")
     with pytest.raises(StoreError, match=r"0002_second\.sql was changed after"):
         await migrate(empty_url, folder)
 
 
-async def test_a_newer_database_is_refused(empty_url: str, folder: Path) -> None:
+async def test_database_newer_than_the_code_is_rejected(empty_url: str, folder: Path) -> None:
     await migrate(empty_url, folder)
     (folder / _FILES[1]).unlink()
     with pytest.raises(StoreError, match=r"newer than this Tapgate: it has 0002_second\.sql"):
         await migrate(empty_url, folder)
 
 
-async def test_a_role_that_may_not_create_tables_is_one_line(empty_url: str) -> None:
+async def test_role_without_create_privilege_is_reported_in_one_line(empty_url: str) -> None:
     connection = await asyncpg.connect(empty_url)
     await connection.execute("CREATE ROLE powerless LOGIN")
     try:
@@ -77,7 +77,7 @@ async def test_a_role_that_may_not_create_tables_is_one_line(empty_url: str) -> 
         await connection.close()
 
 
-def test_a_file_before_what_is_applied_is_refused() -> None:
+def test_migration_that_sorts_before_an_applied_one_is_rejected() -> None:
     first, late, second = (Migration(name, "SELECT 1") for name in ("0001", "0001b", "0002"))
     applied = {first.name: first.sha256, second.name: second.sha256}
     with pytest.raises(StoreError, match="0001b comes before 0002"):
@@ -86,7 +86,7 @@ def test_a_file_before_what_is_applied_is_refused() -> None:
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])
-async def test_a_database_that_is_not_there_is_one_line(url: str) -> None:
+async def test_unreachable_database_is_reported_in_one_line(url: str) -> None:
     with pytest.raises(StoreError, match="the database cannot be reached") as refused:
         await migrate(url)
     assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""PgBouncer in front of PostgreSQL: session mode works, other modes are refused at the start."""
+"""PgBouncer in front of PostgreSQL: session mode works, other modes are rejected at startup."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ POOL_MODE_ERROR = "shares connections between transactions: set pool_mode = sess
 async def run_pgbouncer(
     url: str, folder: Path, mode: str, **settings: object
 ) -> AsyncIterator[str]:
-    """The URL of the same database through PgBouncer, which refuses to run as root."""
+    """Yield the URL of the same database through PgBouncer, which does not run as root."""
     sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
     user = resolve_server_user(sockets)
     make_reachable(sockets)
@@ -79,7 +79,7 @@ def _forget_poolers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "_session_pooled_urls", set())
 
 
-async def test_session_mode_carries_settings_listening_and_locks(
+async def test_session_mode_supports_settings_signals_and_migrations(
     database_url: str, folder: Path
 ) -> None:
     async with run_pgbouncer(database_url, folder, "session") as url:
@@ -93,7 +93,7 @@ async def test_session_mode_carries_settings_listening_and_locks(
             await others.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
-            # Returns early only if both listeners answer under the process id they are known by.
+            # Returns early only if both listeners acknowledge under the process id they registered.
             await asyncio.wait_for(signals._collect_acks(ticket), 30)
             assert heard == ["changed"]
             for name, value in [
@@ -108,8 +108,10 @@ async def test_session_mode_carries_settings_listening_and_locks(
             await database.close()
 
 
-async def test_session_mode_with_a_single_connection(database_url: str, folder: Path) -> None:
-    """The second connection of the check gets no turn, which is no reason to refuse."""
+async def test_session_mode_works_with_a_pool_of_one_connection(
+    database_url: str, folder: Path
+) -> None:
+    """The second connection of the pool mode check has to wait, which is not a reason to fail."""
     async with run_pgbouncer(database_url, folder, "session", default_pool_size=1) as url:
         connection = await open_connection(url, timeout=30)
         try:
@@ -127,10 +129,10 @@ async def test_session_mode_with_a_single_connection(database_url: str, folder: 
         ("statement", {}, 0),
     ],
 )
-async def test_other_modes_are_refused(
+async def test_other_pool_modes_are_rejected(
     database_url: str, folder: Path, mode: str, settings: dict[str, object], idle: int
 ) -> None:
-    """However many connections PgBouncer has open to choose from."""
+    """The check works for any number of open server connections in PgBouncer's pool."""
     async with run_pgbouncer(database_url, folder, mode, **settings) as url:
         await _fill_pool(url, idle)
         for attempt in (migrate, _run_query):
@@ -148,7 +150,7 @@ async def _run_query(url: str) -> None:
 
 
 async def _fill_pool(url: str, connections: int) -> None:
-    """Leave as many idle server connections in the pool: each sleeps while the others start."""
+    """Leave this many idle server connections in the pool by running overlapping queries."""
     parsed = parse_url(url)
     opened = [await connect._connect(parsed, 30, None) for _ in range(connections)]
     await asyncio.gather(*(one.execute("SELECT pg_sleep(0.2)") for one in opened))
@@ -156,7 +158,9 @@ async def _fill_pool(url: str, connections: int) -> None:
         await one.close()
 
 
-async def test_the_start_is_refused_in_one_line(database_url: str, folder: Path) -> None:
+async def test_startup_through_transaction_mode_fails_with_one_line(
+    database_url: str, folder: Path
+) -> None:
     async with run_pgbouncer(database_url, folder, "transaction") as url:
         for words in (("serve",), ("verify",), ("backup", "-")):
             status, _, complaint = await run_tapgate(folder / "data", *words, url=url)
@@ -164,7 +168,7 @@ async def test_the_start_is_refused_in_one_line(database_url: str, folder: Path)
             assert POOL_MODE_ERROR in complaint
 
 
-async def test_a_gateway_runs_through_session_mode(database_url: str, folder: Path) -> None:
+async def test_gateway_runs_through_session_mode(database_url: str, folder: Path) -> None:
     async with (
         run_pgbouncer(database_url, folder, "session", default_pool_size=100) as url,
         run_gateway(folder, url, workers=2) as at,
@@ -175,7 +179,7 @@ async def test_a_gateway_runs_through_session_mode(database_url: str, folder: Pa
         assert login.status_code == 200, login.text
 
 
-async def test_backup_and_restore_through_session_mode(
+async def test_backup_and_restore_work_through_session_mode(
     database_url: str, empty_url: str, folder: Path, tmp_path: Path
 ) -> None:
     await fetch_rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")

@@ -1,4 +1,4 @@
-"""Taking and giving back, against a plain model; what the connections do is not asked here."""
+"""Connection pool, tested with fake connections and against a simple model."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ LONG_TIMEOUT_SECONDS = 30.0
 
 
 class FakeConnection:
-    """As much of a connection as the pool looks at."""
+    """The part of a connection that the pool uses."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -33,7 +33,7 @@ class FakeConnection:
 
 
 class FakeServer:
-    """Opens lines, and knows how many are open."""
+    """Opens fake connections and counts the open ones."""
 
     def __init__(self) -> None:
         self.connections: list[FakeConnection] = []
@@ -62,14 +62,14 @@ def pool(exchange: FakeServer) -> Pool:
     return Pool(exchange.connect, POOL_SIZE)
 
 
-async def test_what_was_given_back_is_taken_again(pool: Pool, exchange: FakeServer) -> None:
+async def test_released_connection_is_reused(pool: Pool, exchange: FakeServer) -> None:
     first = await pool.acquire(LONG_TIMEOUT_SECONDS)
     pool.release(first)
     assert await pool.acquire(LONG_TIMEOUT_SECONDS) is first
     assert exchange.open_count == 1
 
 
-async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> None:
+async def test_waiting_tasks_get_connections_in_order_of_arrival(pool: Pool) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -78,7 +78,7 @@ async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> No
     assert [await one for one in waiting] == [taken[1], taken[0]]
 
 
-async def test_waiting_too_long(pool: Pool) -> None:
+async def test_acquire_times_out_and_the_pool_recovers(pool: Pool) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     with pytest.raises(TimeoutError):
         await pool.acquire(SHORT_TIMEOUT_SECONDS)
@@ -86,7 +86,9 @@ async def test_waiting_too_long(pool: Pool) -> None:
     assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
 
 
-async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: FakeServer) -> None:
+async def test_broken_connection_is_replaced_for_a_waiting_task(
+    pool: Pool, exchange: FakeServer
+) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
@@ -96,7 +98,7 @@ async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: Fak
     assert exchange.open_count == POOL_SIZE
 
 
-async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> None:
+async def test_connection_handed_to_a_canceled_task_returns_to_the_pool(pool: Pool) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     waiting = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
     await asyncio.sleep(0)
@@ -107,7 +109,7 @@ async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> N
     assert await pool.acquire(LONG_TIMEOUT_SECONDS) is taken[0]
 
 
-async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) -> None:
+async def test_slot_offered_to_a_canceled_task_goes_to_the_next_one(pool: Pool) -> None:
     taken = [await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)]
     gone, waiting = [asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -122,7 +124,7 @@ async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) ->
     assert await waiting not in taken
 
 
-async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: FakeServer) -> None:
+async def test_failed_connect_frees_its_slot(pool: Pool, exchange: FakeServer) -> None:
     exchange.is_down = True
     for _ in range(POOL_SIZE + 1):
         with pytest.raises(ConnectionRefusedError):
@@ -131,7 +133,7 @@ async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: FakeServer) -
     assert len({await pool.acquire(LONG_TIMEOUT_SECONDS) for _ in range(POOL_SIZE)}) == POOL_SIZE
 
 
-async def test_one_that_has_rested_too_long_is_not_trusted(
+async def test_connection_idle_for_too_long_is_closed(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = await pool.acquire(LONG_TIMEOUT_SECONDS)
@@ -141,7 +143,7 @@ async def test_one_that_has_rested_too_long_is_not_trusted(
     assert old.is_closed()
 
 
-async def test_a_connection_that_opens_during_closing_is_closed(
+async def test_connection_opened_while_the_pool_closes_is_closed(
     pool: Pool, exchange: FakeServer
 ) -> None:
     taking = asyncio.create_task(pool.acquire(LONG_TIMEOUT_SECONDS))
@@ -153,7 +155,7 @@ async def test_a_connection_that_opens_during_closing_is_closed(
     assert exchange.open_count == 0
 
 
-async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: FakeServer) -> None:
+async def test_close_waits_for_connections_in_use(pool: Pool, exchange: FakeServer) -> None:
     used, resting = (
         await pool.acquire(LONG_TIMEOUT_SECONDS),
         await pool.acquire(LONG_TIMEOUT_SECONDS),
@@ -171,7 +173,7 @@ async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: FakeServer
 
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
-def test_none_is_lost_and_none_is_shared(steps: list[str]) -> None:
+def test_connections_are_never_lost_or_shared(steps: list[str]) -> None:
     asyncio.run(_run_steps(steps))
 
 

@@ -1,6 +1,6 @@
-"""A database of any earlier schema, with rows in all its tables, becomes that of a new one.
+"""Upgrades from every earlier schema, with rows in all tables, to the current schema.
 
-`upgrade/` has for each migration the rows of the tables that it brought, as they were then.
+For each migration, `upgrade/` has sample rows of the tables it added, in their form at that time.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ _MIGRATION_NAMES = sorted(file.name for file in _MIGRATIONS_DIR.glob("*.sql"))
 _SAMPLE_ROWS_DIR = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
 _sequence = itertools.count(1)
-#: The tables that a migration adds rows to.
+#: The tables that migrations insert rows into.
 _TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
 _HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has its holder"
 
-#: Another process that brings a database up to date.
+#: Another process that migrates a database.
 _MIGRATE_SCRIPT = """
 import asyncio, sys
 from tapgate.store.migrate import migrate
@@ -47,14 +47,14 @@ asyncio.run(migrate(sys.argv[1]))
 
 @pytest.fixture
 async def first(empty_url: str, tmp_path: Path) -> str:
-    """The first migration and nothing else, with rows in all its tables."""
+    """Return a database with only the first migration and rows in all its tables."""
     await migrate(empty_url, copy_migrations_up_to(_MIGRATION_NAMES[0], tmp_path))
     await insert_sample_rows(empty_url, _MIGRATION_NAMES[0])
     return empty_url
 
 
 def copy_migrations_up_to(name: str, folder: Path) -> Path:
-    """A folder with the migrations up to this one."""
+    """Return a folder with the migrations up to this one."""
     found = folder / f"up_to_{name}"
     found.mkdir()
     for one in _MIGRATION_NAMES[: _MIGRATION_NAMES.index(name) + 1]:
@@ -63,7 +63,7 @@ def copy_migrations_up_to(name: str, folder: Path) -> Path:
 
 
 async def insert_sample_rows(url: str, name: str) -> None:
-    """The rows of what this migration brought."""
+    """Insert the sample rows of the tables that this migration added."""
     number, key = name[:4], Vault(_SECRET_KEY)
     file = _SAMPLE_ROWS_DIR / f"{number}.sql"
     database = await Database.connect(url)
@@ -84,7 +84,7 @@ async def insert_sample_rows(url: str, name: str) -> None:
 
 
 async def list_columns(url: str) -> dict[str, str]:
-    """table -> its columns"""
+    """Return each table's columns."""
     found = await fetch_rows(
         url,
         """SELECT format('%I.%I', table_schema, table_name),
@@ -96,7 +96,7 @@ async def list_columns(url: str) -> dict[str, str]:
 
 
 async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
-    """All rows of these columns, in an order that does not depend on where they lie."""
+    """Return all rows of these columns, in an order independent of their physical position."""
     connection = await asyncpg.connect(url)
     try:
         return {
@@ -112,7 +112,7 @@ async def dump_rows(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
 async def require_rows_kept(
     url: str, columns: dict[str, str], before: dict[str, list[str]]
 ) -> None:
-    """Require all rows to be there."""
+    """Require that no row was lost or changed."""
     for table, found in (await dump_rows(url, columns)).items():
         if table in _TABLES_GAINING_ROWS:
             assert set(before[table]) <= set(found)
@@ -121,7 +121,10 @@ async def require_rows_kept(
 
 
 async def copy_database(postgres: str, original: str) -> str:
-    """Not dropped: that takes longer than all the rest, and the server is thrown away."""
+    """Copy a database.
+
+    The copy is not dropped: that would take longer than the test, and the server is discarded.
+    """
     copy = f"upgrading_{next(_sequence)}"
     connection = await asyncpg.connect(postgres)
     try:
@@ -146,10 +149,10 @@ async def verify_books(url: str) -> Proof:
         await database.close()
 
 
-async def test_from_every_migration(
+async def test_upgrade_from_every_migration_keeps_rows_and_matches_a_new_schema(
     empty_url: str, postgres: str, database_url: str, tmp_path: Path
 ) -> None:
-    """Rows are put into each table when it is new, and are there in every later migration."""
+    """Each table gets rows as soon as it exists, and they must survive every later migration."""
     new = dump_schema(database_url)
     for name in _MIGRATION_NAMES:
         assert await migrate(empty_url, copy_migrations_up_to(name, tmp_path)) == [name]
@@ -164,7 +167,7 @@ async def test_from_every_migration(
             assert await get_commission_rates(url) == [(1, 1100), (2, 1500), (3, 2000)]
         broken = [finding.claim for finding in (await verify_books(url)).findings if finding.broken]
         if name == _MIGRATION_NAMES[0]:
-            # There were no tables for holders yet.
+            # The first schema has no tables for account holders yet.
             assert broken == [_HOLDERS_CLAIM]
             await insert_sample_rows(url, _MIGRATION_NAMES[1])
         else:
@@ -176,7 +179,7 @@ async def test_from_every_migration(
 
 
 async def get_commission_rates(url: str) -> list[tuple[int, int]]:
-    """The rates of cash-in by tier; all minimums are the default."""
+    """Return the cash-in rates by tier, after checking that all minimums are the default."""
     found = await fetch_rows(
         url,
         """SELECT tier, rate, minimum_amount FROM commission_rules
@@ -186,7 +189,7 @@ async def get_commission_rates(url: str) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in found]
 
 
-async def test_existing_installation_gets_the_new_compliance_rules_once(
+async def test_upgrade_inserts_the_new_compliance_rules_once(
     empty_url: str, tmp_path: Path
 ) -> None:
     for name in _MIGRATION_NAMES[: _MIGRATION_NAMES.index("0031_rule_subjects.sql")]:
@@ -248,7 +251,7 @@ def build_settings(url: str, folder: Path) -> Settings:
     )
 
 
-async def test_statement_links_of_restricted_subscribers_end(
+async def test_upgrade_ends_statement_links_of_restricted_subscribers(
     empty_url: str, tmp_path: Path
 ) -> None:
     name = "0027_ended_statement_links.sql"
@@ -269,7 +272,7 @@ async def test_statement_links_of_restricted_subscribers_end(
     assert await fetch_rows(empty_url, "SELECT id FROM statements") == [(1401,)]
 
 
-async def test_no_two_indexes_are_the_same(database_url: str) -> None:
+async def test_no_index_is_a_duplicate(database_url: str) -> None:
     duplicates = """
         SELECT indrelid::regclass::text, array_agg(indexrelid::regclass::text)
         FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
@@ -280,20 +283,20 @@ async def test_no_two_indexes_are_the_same(database_url: str) -> None:
     assert await fetch_rows(database_url, duplicates) == []
 
 
-async def test_by_many_at_once(first: str, database_url: str) -> None:
+async def test_concurrent_upgrades_apply_each_migration_once(first: str, database_url: str) -> None:
     results = await asyncio.gather(*(migrate(first) for _ in range(6)))
     assert sorted(results, key=len) == [[]] * 5 + [_MIGRATION_NAMES[1:]]
     assert dump_schema(first) == dump_schema(database_url)
 
 
-async def test_killed_in_the_middle_and_done_again(first: str, database_url: str) -> None:
+async def test_upgrade_killed_midway_can_be_completed(first: str, database_url: str) -> None:
     columns = await list_columns(first)
     before = await dump_rows(first, columns)
     waiting = """SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
                  WHERE datname = current_database() AND NOT granted AND mode = 'ShareLock'"""
     holder = await asyncpg.connect(first)
     async with holder.transaction():
-        # Nobody can make an index on it.
+        # Blocks index creation on the table.
         await holder.execute("LOCK TABLE transactions IN ROW EXCLUSIVE MODE")
         migrator = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _MIGRATE_SCRIPT, first

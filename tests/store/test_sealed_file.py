@@ -1,4 +1,4 @@
-"""A sealed file opens as it was written, with the key it was written with, or not at all."""
+"""Sealed files: they open unaltered and with the key they were written with, or not at all."""
 
 import io
 from collections.abc import Callable
@@ -36,14 +36,14 @@ def open_sealed(data: bytes, vault: Vault = VAULT) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 2000, 5432])
 @pytest.mark.parametrize("piece", [1, 700, 10_000])
-def test_everything_comes_back(size: int, piece: int) -> None:
+def test_sealed_content_is_returned_unchanged(size: int, piece: int) -> None:
     plain = bytes(number % 251 for number in range(size))
     file = seal(plain, piece=piece)
     assert open_sealed(file) == plain
     assert len(file) == HEADER_BYTES + size + 16 * max(1, -(-size // CHUNK_BYTES))
 
 
-def test_the_content_cannot_be_read_from_the_file_and_no_two_files_are_alike() -> None:
+def test_content_is_unreadable_and_no_two_sealed_files_are_alike() -> None:
     plain = b"Aminata Kamara" * 10
     assert b"Aminata" not in seal(plain)
     assert seal(plain)[HEADER_BYTES:] != seal(plain)[HEADER_BYTES:]
@@ -105,14 +105,14 @@ def get_chunk(data: bytes, number: int) -> bytes:
         ),
     ],
 )
-def test_an_altered_file_is_refused(alter: Callable[[bytes], bytes]) -> None:
+def test_altered_file_is_rejected(alter: Callable[[bytes], bytes]) -> None:
     whole = seal(bytes(2500))
     assert open_sealed(whole) == bytes(2500)
     with pytest.raises(StoreError, match=r"damaged, incomplete or was altered"):
         open_sealed(alter(whole))
 
 
-def test_what_comes_before_an_altered_chunk_is_authentic_and_the_rest_is_never_seen() -> None:
+def test_chunks_before_an_altered_one_are_returned_and_later_ones_are_not() -> None:
     whole = bytearray(seal(bytes(2500)))
     whole[HEADER_BYTES + SEALED_CHUNK_BYTES] ^= 1
     chunks = read_sealed(io.BytesIO(bytes(whole)), VAULT)
@@ -121,7 +121,7 @@ def test_what_comes_before_an_altered_chunk_is_authentic_and_the_rest_is_never_s
         next(chunks)
 
 
-def test_a_file_of_another_secret_key_is_refused_by_name() -> None:
+def test_file_of_another_secret_key_is_rejected_with_the_key_id() -> None:
     other = Vault("another secret key")
     with pytest.raises(StoreError) as refused:
         open_sealed(seal(b"plain"), other)
@@ -130,7 +130,7 @@ def test_a_file_of_another_secret_key_is_refused_by_name() -> None:
     assert "\n" not in message
 
 
-def test_a_file_that_claims_this_secret_key_is_refused() -> None:
+def test_file_with_a_forged_key_id_is_rejected() -> None:
     file = seal(b"plain")
     other = Vault("another secret key")
     forged = MAGIC + bytes.fromhex(other.key_id) + file[len(MAGIC) + 4 :]

@@ -1,4 +1,4 @@
-"""A change is known everywhere once it has settled, also around lost connections."""
+"""Signals: a change is known to all listeners once acknowledged, even around lost connections."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from tapgate.store.signals import Signals
 
 _LISTENER_CONDITION = "application_name = 'tapgate listener'"
 
-#: Another process: says what it hears, one line each.
+#: Another process: prints each payload it receives on a line.
 _OTHER_PROCESS_SCRIPT = """
 import asyncio, sys
 from tapgate.store.signals import Signals
@@ -38,7 +38,7 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine an answer may take longer than a connection is believed to be there."""
+    """Raise the query timeout: on a busy machine a response may take longer than the default."""
     monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 30.0)
 
 
@@ -79,7 +79,7 @@ async def terminate_connections(database: Database) -> None:
     )
 
 
-async def test_everybody_knows_once_it_has_settled(
+async def test_all_listeners_receive_a_change_before_it_is_acknowledged(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: list[tuple[str, str]] = []
@@ -92,7 +92,7 @@ async def test_everybody_knows_once_it_has_settled(
         heard.clear()
 
 
-async def test_many_changes_settle_at_once(
+async def test_concurrent_changes_are_all_acknowledged(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: set[str] = set()
@@ -105,7 +105,7 @@ async def test_many_changes_settle_at_once(
     await asyncio.gather(*(change_and_look(str(number)) for number in range(50)))
 
 
-async def test_what_is_rolled_back_is_not_told(
+async def test_rolled_back_change_is_not_signaled(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: list[str] = []
@@ -118,7 +118,7 @@ async def test_what_is_rolled_back_is_not_told(
     assert heard == ["committed"]
 
 
-async def test_a_failing_handler_does_not_keep_the_others_from_running(
+async def test_failing_handler_does_not_prevent_other_handlers_from_running(
     database: Database, signals: Signals
 ) -> None:
     heard: list[str] = []
@@ -128,7 +128,7 @@ async def test_a_failing_handler_does_not_keep_the_others_from_running(
     assert heard == ["first"]
 
 
-async def test_a_lost_connection_is_noticed_and_comes_back(
+async def test_lost_connection_is_detected_and_reopened(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     gaps: list[bool] = []
@@ -138,12 +138,12 @@ async def test_a_lost_connection_is_noticed_and_comes_back(
     await terminate_connections(database)
     await wait_until(lambda: not others.is_listening)
     await wait_until(lambda: others.is_listening and signals.is_listening)
-    assert gaps == [False]  # caches are cleared before they are trusted again
+    assert gaps == [False]  # caches are cleared before they are used again
     await publish_change(database, signals, "afterwards")
     assert heard == ["afterwards"]
 
 
-async def test_settling_survives_a_connection_lost_on_the_way(
+async def test_acknowledgment_survives_a_connection_lost_while_waiting(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     for number in range(10):
@@ -153,7 +153,7 @@ async def test_settling_survives_a_connection_lost_on_the_way(
     await wait_until(lambda: signals.is_listening and others.is_listening)
     heard: list[str] = []
     others.subscribe("keys", heard.append)
-    async with asyncio.timeout(60):  # the last cut may not have been noticed yet
+    async with asyncio.timeout(60):  # the last termination may not have been noticed yet
         for number in itertools.count():
             await publish_change(database, signals, f"afterwards {number}")
             if heard:
@@ -161,11 +161,11 @@ async def test_settling_survives_a_connection_lost_on_the_way(
     assert len(set(heard)) == len(heard)
 
 
-async def test_stopped_while_somebody_settles_nothing_is_complained_about(
+async def test_stopping_during_acknowledgment_raises_no_unhandled_exception(
     database: Database, database_url: str
 ) -> None:
-    """Who settles has gone, and so has the connection: the question's failure is nobody's."""
-    gc.collect()  # what others left behind is not complained about here
+    """The waiting task and the connection are gone, so the query's failure has no recipient."""
+    gc.collect()  # exceptions of earlier tests must not count here
     complaints: list[object] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
@@ -189,7 +189,7 @@ async def test_stopped_while_somebody_settles_nothing_is_complained_about(
     assert complaints == []
 
 
-async def test_other_processes_and_one_that_hangs_or_dies(
+async def test_changes_reach_other_processes_and_do_not_wait_for_hung_or_dead_ones(
     database: Database, database_url: str, signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = await asyncio.create_subprocess_exec(
@@ -202,7 +202,7 @@ async def test_other_processes_and_one_that_hangs_or_dies(
         assert await other.stdout.readline() == b"told\n"
         other.send_signal(signal.SIGSTOP)
         monkeypatch.setattr(signals_module, "_ACK_TIMEOUT_SECONDS", 1.0)
-        async with asyncio.timeout(30):  # not for ever
+        async with asyncio.timeout(30):  # must not block indefinitely
             await publish_change(database, signals, "not heard")
         other.kill()
         async with asyncio.timeout(30):
@@ -213,7 +213,7 @@ async def test_other_processes_and_one_that_hangs_or_dies(
         await other.wait()
 
 
-async def test_starting_without_a_database_keeps_trying(
+async def test_start_without_a_database_does_not_fail(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 1.0)

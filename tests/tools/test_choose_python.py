@@ -1,4 +1,4 @@
-"""The choice among Pythons, by stand-ins that answer as a Python of that speed would."""
+"""Choice of a Python interpreter, tested with fake ones that report a given speed."""
 
 import os
 import subprocess
@@ -34,14 +34,14 @@ def create_fake_python(folder: Path, name: str, says: str) -> Path:
     ("usual", "other", "expected"),
     [
         ("echo 0.020", "echo 0.010", "other"),
-        ("echo 0.020", "echo 0.019", "usual"),  # not worth a surprise
+        ("echo 0.020", "echo 0.019", "usual"),  # the gain is too small
         ("echo 0.010", "echo 0.020", "usual"),
         (UNSUPPORTED_PYTHON, "echo 0.020", "other"),
         ("echo 0.020", UNSUPPORTED_PYTHON, "usual"),
         ("echo 0.020", "echo what", "usual"),
     ],
 )
-def test_the_usual_one_unless_another_is_clearly_faster(
+def test_default_python_is_chosen_unless_another_is_clearly_faster(
     tmp_path: Path, usual: str, other: str, expected: str
 ) -> None:
     made = {
@@ -52,21 +52,20 @@ def test_the_usual_one_unless_another_is_clearly_faster(
     assert found.stdout.strip() == str(made[expected])
 
 
-def test_the_same_name_further_along_the_path_is_looked_at_too(tmp_path: Path) -> None:
+def test_same_name_later_on_the_path_is_considered(tmp_path: Path) -> None:
     create_fake_python(tmp_path / "first", "python3", "echo 0.020")
     faster = create_fake_python(tmp_path / "second", "python3", "echo 0.010")
     assert run_choose(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
 
 
-def test_none_that_can_be_used(tmp_path: Path) -> None:
+def test_no_supported_python_is_an_error(tmp_path: Path) -> None:
     create_fake_python(tmp_path / "only", "python3", UNSUPPORTED_PYTHON)
     found = run_choose(tmp_path / "only")
     assert found.returncode == 1
     assert "Python 3.11 or newer" in found.stderr
 
 
-def test_real_pythons() -> None:
-    """What it chooses can make an environment."""
+def test_chosen_real_python_can_create_environments() -> None:
     found = subprocess.run(
         [sys.executable, CHOOSE_SCRIPT], capture_output=True, text=True, check=True
     ).stdout.strip()

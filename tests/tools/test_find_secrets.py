@@ -1,4 +1,4 @@
-"""The search for secrets, on a project with a key in it."""
+"""Secret scan of a project that contains a key."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 FIND_SCRIPT = Path(__file__).parents[2] / "tools" / "find_secrets.py"
 SCAN_COMMAND = [Path(sys.executable).with_name("detect-secrets"), "scan", "--no-verify"]
-# In two parts: else the search would find it here.
+# In two parts, so the scan of this repository does not report it.
 KEY = "AKIA" + "IOSFODNN7EXAMPLQ"
 
 
@@ -25,7 +25,7 @@ def create_project(folder: Path, **files: str) -> None:
     subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
 
 
-def test_a_key_in_a_file_is_told_with_its_place_and_without_itself(tmp_path: Path) -> None:
+def test_key_in_a_file_is_reported_by_location_without_its_value(tmp_path: Path) -> None:
     create_project(tmp_path, clean="nothing\n", notes=f"first line\nkey {KEY}\n")
     done = run_find(tmp_path)
     assert done.returncode == 1
@@ -33,7 +33,7 @@ def test_a_key_in_a_file_is_told_with_its_place_and_without_itself(tmp_path: Pat
     assert KEY not in done.stdout + done.stderr
 
 
-def test_a_known_one_may_move_within_its_file_and_nowhere_else(tmp_path: Path) -> None:
+def test_known_secret_may_move_within_its_file_only(tmp_path: Path) -> None:
     create_project(tmp_path, notes=f"key {KEY}\n")
     subprocess.run([*SCAN_COMMAND, "--baseline", ".secrets.baseline"], cwd=tmp_path, check=True)
     (tmp_path / "notes").write_text(f"first line\nkey {KEY}\n")
@@ -45,7 +45,7 @@ def test_a_known_one_may_move_within_its_file_and_nowhere_else(tmp_path: Path) -
     assert (done.returncode, done.stdout) == (1, "copy:1: AWS Access Key\n")
 
 
-def test_the_list_of_known_ones_is_no_secret_itself(tmp_path: Path) -> None:
+def test_baseline_file_is_not_reported_as_a_secret(tmp_path: Path) -> None:
     create_project(tmp_path, notes=f"key {KEY}\n")
     made_known = subprocess.run(SCAN_COMMAND, cwd=tmp_path, capture_output=True, check=True).stdout
     (tmp_path / ".secrets.baseline").write_bytes(made_known)
