@@ -1,4 +1,4 @@
-"""What the tests of credentials play on: processes, a clock to set, and owners for keys."""
+"""Shared helpers for credential tests: processes, a settable clock, and owners for keys."""
 
 import itertools
 from collections.abc import Awaitable
@@ -38,12 +38,12 @@ class GatewayProcess(msgspec.Struct):
     database: Database
     signals: Signals
     authenticator: Authenticator
-    #: With passwords that are cheap to check.
+    #: Uses a cheap password hash.
     logins: Logins
 
 
 class OwnerBuilder:
-    """Makes the rows that credentials belong to."""
+    """Creates the rows that own credentials."""
 
     def __init__(self, database: Database, clock: FakeClock, new_id: ids.IdGenerator) -> None:
         self.database = database
@@ -130,14 +130,14 @@ class OwnerBuilder:
 
 
 async def catch_api_error(call: Awaitable[object]) -> ApiError:
-    """The error that a call is refused with."""
+    """Return the error raised by the call."""
     with pytest.raises(ApiError) as caught:
         await call
     return caught.value
 
 
 async def catch_unauthorized(call: Awaitable[object]) -> str | None:
-    """What is said about a 401."""
+    """Return the message of a 401."""
     error = await catch_api_error(call)
     assert error.code is Code.UNAUTHORIZED
     return error.message

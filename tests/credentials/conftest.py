@@ -50,7 +50,7 @@ async def start(
     vault: Vault,
     new_id: ids.IdGenerator,
 ) -> AsyncIterator[Callable[[], Awaitable[GatewayProcess]]]:
-    """Starts one more process on the test's database."""
+    """Return a function that starts another process on the test's database."""
     async with AsyncExitStack() as running:
 
         async def start() -> GatewayProcess:

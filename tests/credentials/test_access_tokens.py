@@ -1,4 +1,4 @@
-"""Access tokens: five claims, HS256 with our key, or nothing."""
+"""Access tokens: exactly five claims, signed with HS256 and the platform's key."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ def forge_token(
     header: dict[str, Any] | None = None,
     **changes: Any,
 ) -> str:
-    """A token with some things different from the right one; None leaves a claim out."""
+    """Return a token that differs from a valid one in some parts; None omits a claim."""
     right = jwt.decode_complete(make_token(), options={"verify_signature": False})
     claims = {k: v for k, v in (right["payload"] | changes).items() if v is not None}
     headers = {"sid": right["header"]["sid"]} | (header or {})
@@ -47,7 +47,7 @@ def get_rejection_message(token: str, now: datetime = NOW) -> str:
     return caught.value.message
 
 
-def test_exactly_the_five_claims() -> None:
+def test_token_has_exactly_five_claims() -> None:
     claims = jwt.decode(make_token(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
     issued = int(NOW.timestamp())
     assert claims == {
@@ -60,39 +60,39 @@ def test_exactly_the_five_claims() -> None:
     assert type(claims["iat"]) is type(claims["exp"]) is int
 
 
-def test_sessions_of_one_second_have_different_tokens() -> None:
+def test_sessions_started_in_the_same_second_have_different_tokens() -> None:
     assert make_token(session_id=8) != make_token(session_id=7)
 
 
-def test_a_genuine_token_is_read() -> None:
+def test_valid_token_is_accepted() -> None:
     assert ACCESS_TOKENS.verify(make_token(), NOW) == TOKEN
     assert ACCESS_TOKENS.verify(forge_token(), NOW) == TOKEN
 
 
-def test_a_token_lives_a_day() -> None:
+def test_token_expires_after_a_day() -> None:
     issued = NOW.replace(microsecond=0)
     assert ACCESS_TOKENS.verify(make_token(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
     assert "expired" in get_rejection_message(make_token(), issued + timedelta(days=1))
 
 
 @pytest.mark.parametrize("algorithm", ["HS384", "HS512", "none"])
-def test_another_algorithm_is_refused(algorithm: str) -> None:
+def test_other_algorithm_is_rejected(algorithm: str) -> None:
     secret = "" if algorithm == "none" else SECRET * 2
     assert "signature" in get_rejection_message(forge_token(secret, algorithm))
 
 
-def test_another_key_is_refused() -> None:
+def test_token_signed_with_another_key_is_rejected() -> None:
     assert "signature" in get_rejection_message(forge_token("t" * 32))
 
 
-def test_a_signature_taken_off_or_from_another_token_is_refused() -> None:
+def test_missing_or_foreign_signature_is_rejected() -> None:
     head, claims, _ = make_token().split(".")
     other = forge_token(role="support_user").rsplit(".", 1)[1]
     for signature in ("", other):
         assert "signature" in get_rejection_message(f"{head}.{claims}.{signature}")
 
 
-def test_claims_or_header_of_another_token_are_refused() -> None:
+def test_claims_or_header_of_another_token_are_rejected() -> None:
     ours, other = (
         make_token().split("."),
         forge_token(header={"sid": ids.encode("ses_", 8)}).split("."),
@@ -103,16 +103,16 @@ def test_claims_or_header_of_another_token_are_refused() -> None:
 
 
 @given(data=st.data())
-def test_a_changed_letter_is_refused(data: st.DataObject) -> None:
+def test_changed_character_is_rejected(data: st.DataObject) -> None:
     token = make_token()
-    # Not the very last one: some of its bits mean nothing.
+    # Not the last character: some of its bits are unused.
     position = data.draw(st.integers(0, len(token) - 2))
     letter = data.draw(st.sampled_from("Aa0-_.{é\x00").filter(lambda x: x != token[position]))
     get_rejection_message(token[:position] + letter + token[position + 1 :])
 
 
 @pytest.mark.parametrize("claim", ["sub", "email", "role", "iat", "exp"])
-def test_a_missing_claim_is_refused(claim: str) -> None:
+def test_missing_claim_is_rejected(claim: str) -> None:
     changes: dict[str, Any] = {claim: None}
     get_rejection_message(forge_token(**changes))
 
@@ -128,22 +128,22 @@ def test_a_missing_claim_is_refused(claim: str) -> None:
         {"role": ["system_admin"]},
     ],
 )
-def test_a_claim_of_another_kind_is_refused(changes: dict[str, Any]) -> None:
+def test_claim_of_the_wrong_type_is_rejected(changes: dict[str, Any]) -> None:
     get_rejection_message(forge_token(**changes))
 
 
 @pytest.mark.parametrize("sid", [None, 7, "7", "adm_0000000000007", ["ses_0000000000007"]])
-def test_a_session_that_cannot_be_is_refused(sid: Any) -> None:
+def test_invalid_session_id_is_rejected(sid: Any) -> None:
     get_rejection_message(forge_token(header={"sid": sid}))
 
 
 @given(st.text())
-def test_no_text_is_more_than_refused(text: str) -> None:
+def test_arbitrary_text_is_rejected_without_an_error(text: str) -> None:
     get_rejection_message(text)
 
 
 @given(header=st.binary(max_size=60), claims=st.binary(max_size=60))
-def test_no_parts_are_more_than_refused(header: bytes, claims: bytes) -> None:
+def test_arbitrary_token_parts_are_rejected_without_an_error(header: bytes, claims: bytes) -> None:
     parts = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (header, claims))
     get_rejection_message(".".join([*parts, "c2ln"]))
 
@@ -159,11 +159,11 @@ def test_no_parts_are_more_than_refused(header: bytes, claims: bytes) -> None:
         [],
     ],
 )
-def test_no_header_is_more_than_refused(header: Any) -> None:
+def test_malformed_header_is_rejected_without_an_error(header: Any) -> None:
     encoded = base64.urlsafe_b64encode(msgspec.json.encode(header)).decode().rstrip("=")
     get_rejection_message(f"{encoded}.e30.c2ln")
 
 
-def test_a_header_nested_beyond_measure_is_refused() -> None:
+def test_deeply_nested_header_is_rejected() -> None:
     deep = base64.urlsafe_b64encode(b"[" * 60_000).decode().rstrip("=")
     get_rejection_message(f"{deep}.e30.c2ln")

@@ -1,4 +1,4 @@
-"""API keys: shown once, good until deleted or expired, in their own environment only."""
+"""API keys: shown once, valid until deleted or expired, bound to one environment."""
 
 import asyncio
 import re
@@ -40,14 +40,14 @@ async def get_rejection_message(process: GatewayProcess, key: str) -> str | None
     return await catch_unauthorized(process.authenticator.api_keys.authenticate(key))
 
 
-async def test_a_key_is_long_and_random(create: CreateKey) -> None:
+async def test_api_key_is_long_and_random(create: CreateKey) -> None:
     record, key = await create()
     assert re.fullmatch(r"svc_test_[A-Za-z0-9_-]{43}", key)
     assert record.prefix == key[:13]
     assert (await create())[1] != key
 
 
-async def test_a_key_says_whose_it_is_and_what_for(
+async def test_principal_has_the_id_name_and_scopes_of_the_key(
     process: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
@@ -59,7 +59,7 @@ async def test_a_key_says_whose_it_is_and_what_for(
     assert principal.key_id == record.id
 
 
-async def test_the_database_does_not_hold_the_key(
+async def test_api_key_is_not_stored_in_plaintext(
     process: GatewayProcess, create: CreateKey
 ) -> None:
     _, key = await create()
@@ -68,7 +68,7 @@ async def test_the_database_does_not_hold_the_key(
     assert key[13:] not in stored
 
 
-async def test_an_unknown_key_is_refused(process: GatewayProcess, create: CreateKey) -> None:
+async def test_unknown_key_is_rejected(process: GatewayProcess, create: CreateKey) -> None:
     _, key = await create()
     for unknown in (key[:-1], key + "x", "svc_test_", "svc_test_" + "é" * 40):
         assert (
@@ -76,7 +76,7 @@ async def test_an_unknown_key_is_refused(process: GatewayProcess, create: Create
         )
 
 
-async def test_a_deleted_key_is_refused_everywhere_at_once(
+async def test_deleted_key_is_rejected_by_every_process_immediately(
     process: GatewayProcess, other: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
@@ -90,7 +90,7 @@ async def test_a_deleted_key_is_refused_everywhere_at_once(
         assert await get_rejection_message(where, key) == "Unknown, expired or deleted API key"
 
 
-async def test_a_process_that_hears_nothing_does_not_trust_what_it_knows(
+async def test_process_without_signals_does_not_use_its_cache(
     process: GatewayProcess, other: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
@@ -101,7 +101,7 @@ async def test_a_process_that_hears_nothing_does_not_trust_what_it_knows(
     assert await get_rejection_message(other, key) == "Unknown, expired or deleted API key"
 
 
-async def test_a_key_is_deleted_once(process: GatewayProcess, create: CreateKey) -> None:
+async def test_key_can_be_deleted_only_once(process: GatewayProcess, create: CreateKey) -> None:
     record, _ = await create()
     async with process.database.transaction() as tx:
         assert await process.authenticator.api_keys.delete(tx, record.id) is not None
@@ -109,7 +109,7 @@ async def test_a_key_is_deleted_once(process: GatewayProcess, create: CreateKey)
         assert await process.authenticator.api_keys.delete(tx, 1) is None
 
 
-async def test_a_deletion_taken_back_leaves_the_key_good(
+async def test_rolled_back_deletion_leaves_the_key_valid(
     process: GatewayProcess, create: CreateKey
 ) -> None:
     record, key = await create()
@@ -120,7 +120,7 @@ async def test_a_deletion_taken_back_leaves_the_key_good(
     await process.authenticator.api_keys.authenticate(key)
 
 
-async def test_a_key_is_refused_from_the_moment_it_expires(
+async def test_key_is_rejected_from_the_moment_it_expires(
     process: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     _, key = await create(expires_at=clock() + timedelta(hours=1))
@@ -130,7 +130,7 @@ async def test_a_key_is_refused_from_the_moment_it_expires(
     assert await get_rejection_message(process, key) == "Unknown, expired or deleted API key"
 
 
-async def test_production_has_keys_of_its_own(
+async def test_keys_are_valid_only_in_their_environment(
     process: GatewayProcess,
     create: CreateKey,
     clock: FakeClock,
@@ -151,7 +151,7 @@ async def test_production_has_keys_of_its_own(
     )
 
 
-async def test_pages_are_newest_first_and_without_the_deleted(
+async def test_keys_are_listed_newest_first_without_deleted_ones(
     process: GatewayProcess, create: CreateKey
 ) -> None:
     made = [(await create())[0] for _ in range(4)]
@@ -241,7 +241,7 @@ async def test_deletion_ends_both_keys(
             await get_rejection_message(where, key)
 
 
-async def test_last_use_is_written_by_every_process_and_never_moves_back(
+async def test_last_use_is_recorded_by_every_process_and_never_moves_back(
     process: GatewayProcess, other: GatewayProcess, create: CreateKey, clock: FakeClock
 ) -> None:
     record, key = await create()
@@ -288,7 +288,7 @@ async def test_last_use_is_written_when_the_process_stops(
     _, key = await create()
     keys = process.authenticator.api_keys
     async with run_background_tasks(keys.last_used.run()):
-        await asyncio.sleep(0)  # the first flush, of nothing
+        await asyncio.sleep(0)  # the first flush is empty
         process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
     (listed,) = await keys.list_page(before=None, limit=10)
     assert listed.last_used_at == clock()

@@ -1,4 +1,4 @@
-"""Which credential a request is judged by, service signatures, and bearer tokens."""
+"""Selection of the credential that decides, service signatures, and bearer tokens."""
 
 from collections.abc import Awaitable
 
@@ -37,17 +37,17 @@ def authenticate(
     return process.authenticator.authenticate(method, path, query, headers, b"")
 
 
-async def test_without_a_credential_nobody_is_calling(process: GatewayProcess) -> None:
+async def test_request_without_a_credential_has_no_principal(process: GatewayProcess) -> None:
     assert await authenticate(process, {b"host": b"localhost", b"x-timestamp": b"now"}) is None
 
 
-async def test_a_service_is_known_by_its_name(process: GatewayProcess, clock: FakeClock) -> None:
+async def test_service_is_identified_by_its_name(process: GatewayProcess, clock: FakeClock) -> None:
     principal = await authenticate(process, sign_headers(clock))
     assert principal == Principal(kind="service", id="messenger", name="messenger")
     assert principal.idempotency_scope == "service:messenger"
 
 
-async def test_a_query_may_be_absent(process: GatewayProcess, clock: FakeClock) -> None:
+async def test_signature_covers_an_absent_query(process: GatewayProcess, clock: FakeClock) -> None:
     assert await authenticate(process, sign_headers(clock, query=b""), query=b"") is not None
     assert (
         await catch_unauthorized(authenticate(process, sign_headers(clock, query=b"")))
@@ -60,7 +60,7 @@ async def test_a_query_may_be_absent(process: GatewayProcess, clock: FakeClock) 
 
 
 @given(data=st.data())
-async def test_a_changed_byte_of_a_service_request_is_refused(
+async def test_changed_byte_of_a_service_request_is_rejected(
     data: st.DataObject, process: GatewayProcess, clock: FakeClock
 ) -> None:
     headers = sign_headers(clock)
@@ -91,7 +91,7 @@ async def test_a_changed_byte_of_a_service_request_is_refused(
         (b"x-service-signature", "X-Service-Signature is missing"),
     ],
 )
-async def test_a_missing_header_is_named(
+async def test_missing_header_is_reported(
     process: GatewayProcess, clock: FakeClock, header: bytes, message: str
 ) -> None:
     headers = sign_headers(clock)
@@ -100,7 +100,7 @@ async def test_a_missing_header_is_named(
 
 
 @pytest.mark.parametrize("timestamp", ["2026-01-31T10:15:30Z", "1769854530.0", "-1", "9" * 12])
-async def test_a_malformed_timestamp_is_named(
+async def test_malformed_timestamp_is_reported(
     process: GatewayProcess, clock: FakeClock, timestamp: str
 ) -> None:
     headers = sign_headers(clock, timestamp=timestamp)
@@ -111,7 +111,7 @@ async def test_a_malformed_timestamp_is_named(
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-async def test_a_service_request_is_good_for_five_minutes_either_way(
+async def test_service_timestamp_is_valid_within_five_minutes_in_both_directions(
     process: GatewayProcess, clock: FakeClock, direction: int
 ) -> None:
     headers = sign_headers(clock)
@@ -123,7 +123,7 @@ async def test_a_service_request_is_good_for_five_minutes_either_way(
 
 
 @pytest.mark.parametrize("name", [b"courier", b"", b"\xff", b"MESSENGER"])
-async def test_an_unknown_service_and_a_wrong_signature_are_not_told_apart(
+async def test_unknown_service_and_wrong_signature_get_the_same_error(
     process: GatewayProcess, clock: FakeClock, name: bytes
 ) -> None:
     headers = sign_headers(clock)
@@ -156,7 +156,7 @@ async def test_authorization_must_be_a_bearer_token(
         (b"\xff\x00", "The access token is malformed or its signature is wrong"),
     ],
 )
-async def test_a_bearer_token_is_an_api_key_or_an_access_token(
+async def test_bearer_token_must_be_an_api_key_or_an_access_token(
     process: GatewayProcess, credential: bytes, message: str
 ) -> None:
     assert (
@@ -165,7 +165,7 @@ async def test_a_bearer_token_is_an_api_key_or_an_access_token(
     )
 
 
-async def test_the_word_bearer_may_be_written_in_any_case(
+async def test_bearer_scheme_is_case_insensitive(
     process: GatewayProcess, world: OwnerBuilder
 ) -> None:
     admin_id = await world.create_admin()
@@ -179,7 +179,7 @@ async def test_the_word_bearer_may_be_written_in_any_case(
         assert principal.admin_id == admin_id
 
 
-async def test_of_several_credentials_one_decides(
+async def test_credential_kinds_have_a_fixed_precedence(
     process: GatewayProcess, world: OwnerBuilder, clock: FakeClock
 ) -> None:
     admin_id = await world.create_admin()
@@ -205,7 +205,7 @@ async def test_of_several_credentials_one_decides(
     assert principal.kind == "admin"
 
 
-async def test_nothing_of_a_credential_is_repeated_in_a_refusal(process: GatewayProcess) -> None:
+async def test_rejection_does_not_repeat_the_credential(process: GatewayProcess) -> None:
     secret = "hunter2hunter2"
     for headers in (
         {b"authorization": secret.encode()},

@@ -1,4 +1,4 @@
-"""A cache never gives what a signal has taken back."""
+"""The cache never returns a value after the signal that invalidated it."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from tapgate.errors import ApiError, Code, unavailable
 
 
 class FakeSignals:
-    """As much of signals as a cache sees, moved by hand."""
+    """The part of Signals that a cache uses, driven by the test."""
 
     def __init__(self) -> None:
         self.is_listening = True
@@ -35,7 +35,7 @@ class FakeSignals:
 
 
 class FakeTable:
-    """What is read: counts the readings, and can be made to wait."""
+    """A table that counts its loads and can delay them."""
 
     def __init__(self) -> None:
         self.rows: dict[str, str] = {"key": "value"}
@@ -55,20 +55,20 @@ def build_cache(size: int = 10) -> tuple[FakeSignals, FakeTable, Cache[str, str]
     return line, table, Cache(line, "topic", table.load, size)  # type: ignore[arg-type]
 
 
-async def test_a_value_is_read_once() -> None:
+async def test_value_is_loaded_once() -> None:
     _, table, cache = build_cache()
     assert [await cache.get("key"), await cache.get("key")] == ["value", "value"]
     assert table.load_count == 1
 
 
-async def test_what_is_not_there_is_not_remembered() -> None:
+async def test_missing_value_is_not_cached() -> None:
     _, table, cache = build_cache()
     assert await cache.get("new") is None
     table.rows["new"] = "now"
     assert await cache.get("new") == "now"
 
 
-async def test_a_signal_empties_it() -> None:
+async def test_signal_invalidates_the_cache() -> None:
     line, table, cache = build_cache()
     await cache.get("key")
     del table.rows["key"]
@@ -76,7 +76,7 @@ async def test_a_signal_empties_it() -> None:
     assert await cache.get("key") is None
 
 
-async def test_a_value_read_before_a_signal_is_not_kept_after_it() -> None:
+async def test_value_loaded_before_a_signal_is_not_cached_after_it() -> None:
     line, table, cache = build_cache()
     table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
@@ -88,7 +88,7 @@ async def test_a_value_read_before_a_signal_is_not_kept_after_it() -> None:
     assert await cache.get("key") is None
 
 
-async def test_while_nothing_is_heard_it_is_not_used() -> None:
+async def test_cache_is_not_used_while_signals_are_disconnected() -> None:
     line, table, cache = build_cache()
     await cache.get("key")
     line.is_listening = False
@@ -98,7 +98,7 @@ async def test_while_nothing_is_heard_it_is_not_used() -> None:
     assert await cache.get("key") == "third"
 
 
-async def test_after_a_gap_it_is_empty() -> None:
+async def test_cache_is_empty_after_a_reconnect() -> None:
     line, table, cache = build_cache()
     await cache.get("key")
     line.is_listening = False
@@ -107,7 +107,7 @@ async def test_after_a_gap_it_is_empty() -> None:
     assert await cache.get("key") is None
 
 
-async def test_a_value_read_before_a_gap_is_not_kept_after_it() -> None:
+async def test_value_loaded_before_a_reconnect_is_not_cached_after_it() -> None:
     line, table, cache = build_cache()
     table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
@@ -120,7 +120,7 @@ async def test_a_value_read_before_a_gap_is_not_kept_after_it() -> None:
     assert await cache.get("key") is None
 
 
-async def test_a_value_read_into_a_gap_is_not_kept() -> None:
+async def test_value_loaded_during_a_disconnect_is_not_cached() -> None:
     line, table, cache = build_cache()
     table.resume.clear()
     reading = asyncio.create_task(cache.get("key"))
@@ -131,7 +131,7 @@ async def test_a_value_read_into_a_gap_is_not_kept() -> None:
     assert cache._values == {}
 
 
-async def test_the_oldest_makes_room() -> None:
+async def test_oldest_value_is_evicted() -> None:
     _, table, cache = build_cache(size=2)
     table.rows = {"a": "1", "b": "2", "c": "3"}
     for key in "abc":
@@ -140,7 +140,7 @@ async def test_the_oldest_makes_room() -> None:
 
 
 class TokenBudget:
-    """A charge that records what was paid, and refuses when it is empty."""
+    """A charge with a limited number of tokens that rejects when it is empty."""
 
     def __init__(self, tokens: int = 5) -> None:
         self.tokens = tokens
@@ -154,20 +154,20 @@ class TokenBudget:
         self.tokens += 1
 
 
-async def test_the_lookup_of_an_unknown_key_is_charged() -> None:
+async def test_lookup_of_an_unknown_key_is_charged() -> None:
     _, table, cache = build_cache()
     purse = TokenBudget(2)
     assert [await cache.get("guess", purse) for _ in range(2)] == [None, None]
     with pytest.raises(ApiError):
         await cache.get("guess", purse)
     assert table.load_count == 2
-    # Also of a good one that has not been seen before.
+    # The first lookup of a valid key is charged too.
     with pytest.raises(ApiError):
         await cache.get("key", purse)
     assert table.load_count == 2
 
 
-async def test_a_good_key_costs_nothing_and_outlives_a_signal() -> None:
+async def test_valid_key_is_refunded_and_not_charged_after_a_signal() -> None:
     line, table, cache = build_cache()
     purse = TokenBudget(1)
     assert await cache.get("key", purse) == "value"
@@ -179,7 +179,7 @@ async def test_a_good_key_costs_nothing_and_outlives_a_signal() -> None:
     assert table.load_count == 2
 
 
-async def test_a_revoked_key_is_charged_like_an_unknown_one() -> None:
+async def test_revoked_key_is_charged_like_an_unknown_one() -> None:
     line, table, cache = build_cache()
     purse = TokenBudget(1)
     await cache.get("key", purse)
@@ -192,7 +192,7 @@ async def test_a_revoked_key_is_charged_like_an_unknown_one() -> None:
     assert table.load_count == 2
 
 
-async def test_a_failed_lookup_is_refunded() -> None:
+async def test_failed_lookup_is_refunded() -> None:
     _, _, cache = build_cache()
     purse = TokenBudget(1)
     cache._load = _load_unavailable

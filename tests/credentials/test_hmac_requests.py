@@ -1,4 +1,4 @@
-"""Requests of terminals, processors and partners: signed with a live key, just now, or refused."""
+"""Signed requests of terminals, processors and partners: an active key and a recent timestamp."""
 
 from collections.abc import Awaitable
 
@@ -74,7 +74,7 @@ async def partner_key(process: GatewayProcess, partner_id: int) -> NewHmacKey:
         return await process.authenticator.hmac_keys.create_for_partner(tx, partner_id)
 
 
-async def test_a_processors_key_says_whose_it_is(
+async def test_processor_key_identifies_the_processor(
     process: GatewayProcess, processor_id: int, key: NewHmacKey, clock: FakeClock
 ) -> None:
     principal = await authenticate(process, sign_headers(key, clock))
@@ -90,7 +90,7 @@ async def test_a_processors_key_says_whose_it_is(
     assert principal.rate_limit_key == ids.encode(ids.KEY, key.id)
 
 
-async def test_a_terminals_key_says_which_terminal(
+async def test_terminal_key_identifies_the_terminal(
     process: GatewayProcess, world: OwnerBuilder, processor_id: int, clock: FakeClock
 ) -> None:
     terminal_id = await world.create_terminal(processor_id)
@@ -107,7 +107,7 @@ async def test_a_terminals_key_says_which_terminal(
     )
 
 
-async def test_a_partners_key_says_which_partner(
+async def test_partner_key_identifies_the_partner(
     process: GatewayProcess, partner_id: int, partner_key: NewHmacKey, clock: FakeClock
 ) -> None:
     principal = await authenticate(process, sign_headers(partner_key, clock, partner=partner_id))
@@ -119,7 +119,7 @@ async def test_a_partners_key_says_which_partner(
     )
 
 
-async def test_the_database_does_not_hold_the_secret(
+async def test_hmac_secret_is_stored_sealed(
     process: GatewayProcess, key: NewHmacKey, vault: Vault
 ) -> None:
     stored = await process.database.fetchval("SELECT secret FROM hmac_keys")
@@ -129,7 +129,7 @@ async def test_the_database_does_not_hold_the_secret(
 
 
 @given(data=st.data())
-async def test_a_changed_byte_of_the_request_is_refused(
+async def test_changed_byte_of_the_request_is_rejected(
     data: st.DataObject, process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     headers = sign_headers(key, clock)
@@ -172,7 +172,7 @@ async def test_a_changed_byte_of_the_request_is_refused(
         (b"x-signature", "X-Signature is missing"),
     ],
 )
-async def test_a_missing_header_is_named(
+async def test_missing_header_is_reported(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock, header: bytes, message: str
 ) -> None:
     headers = sign_headers(key, clock)
@@ -184,7 +184,7 @@ async def test_a_missing_header_is_named(
     "timestamp",
     ["", "now", "1769854530", "2026-01-31T11:15:30+01:00", "2026-01-31T24:00:00Z"],
 )
-async def test_a_malformed_timestamp_is_named(
+async def test_malformed_timestamp_is_reported(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock, timestamp: str
 ) -> None:
     headers = sign_headers(key, clock, timestamp=timestamp) | {b"x-timestamp": timestamp.encode()}
@@ -192,7 +192,7 @@ async def test_a_malformed_timestamp_is_named(
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-async def test_a_request_is_good_for_five_minutes_either_way(
+async def test_timestamp_is_valid_within_five_minutes_in_both_directions(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock, direction: int
 ) -> None:
     headers = sign_headers(key, clock)
@@ -203,7 +203,7 @@ async def test_a_request_is_good_for_five_minutes_either_way(
     assert message == "X-Timestamp is more than 5 minutes from now"
 
 
-async def test_an_unknown_key_and_a_wrong_signature_are_not_told_apart(
+async def test_unknown_key_and_wrong_signature_get_the_same_error(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     headers = sign_headers(key, clock)
@@ -215,10 +215,10 @@ async def test_an_unknown_key_and_a_wrong_signature_are_not_told_apart(
         ) == (INVALID_SIGNATURE_MESSAGE)
 
 
-async def test_a_secret_of_zeros_signs_for_nobody(
+async def test_placeholder_secret_of_an_unknown_key_is_not_accepted(
     process: GatewayProcess, clock: FakeClock
 ) -> None:
-    """What stands in for the secret of an unknown key is no way in."""
+    """An unknown key is checked against a placeholder secret of zeros."""
     timestamp = format_rfc3339(clock())
     headers = {
         b"x-api-key-id": b"key_0000000000001",
@@ -228,7 +228,7 @@ async def test_a_secret_of_zeros_signs_for_nobody(
     assert await catch_unauthorized(authenticate(process, headers)) == INVALID_SIGNATURE_MESSAGE
 
 
-async def test_the_partner_must_be_the_keys(
+async def test_partner_header_must_match_the_key(
     process: GatewayProcess,
     key: NewHmacKey,
     partner_id: int,
@@ -248,7 +248,7 @@ async def test_the_partner_must_be_the_keys(
 
 
 async def update_and_publish(process: GatewayProcess, sql: str, *arguments: object) -> None:
-    """As an operation does it that changes the state of a key's owner."""
+    """Change the state of a key's owner and publish it, as the operations do."""
     async with process.database.transaction() as tx:
         await tx.execute(sql, *arguments)
         ticket = await process.authenticator.hmac_keys.publish_owner_change(tx)
@@ -259,7 +259,7 @@ SET_ACCOUNT_STATUS_SQL = "UPDATE accounts SET status = $2 WHERE owner_id = $1"
 SET_TERMINAL_STATUS_SQL = "UPDATE terminals SET status = $2 WHERE id = $1"
 
 
-async def test_a_suspended_processor_is_refused_everywhere_at_once(
+async def test_suspended_processor_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
     other: GatewayProcess,
     processor_id: int,
@@ -279,7 +279,7 @@ async def test_a_suspended_processor_is_refused_everywhere_at_once(
         assert await authenticate(where, headers) is not None
 
 
-async def test_a_suspended_partner_is_refused_everywhere_at_once(
+async def test_suspended_partner_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
     other: GatewayProcess,
     partner_id: int,
@@ -292,7 +292,7 @@ async def test_a_suspended_partner_is_refused_everywhere_at_once(
     assert (await catch_api_error(authenticate(other, headers))).code is Code.PARTNER_SUSPENDED
 
 
-async def test_a_blocked_terminal_is_refused_everywhere_at_once(
+async def test_blocked_terminal_is_rejected_by_every_process_immediately(
     process: GatewayProcess,
     other: GatewayProcess,
     world: OwnerBuilder,
@@ -312,7 +312,7 @@ async def test_a_blocked_terminal_is_refused_everywhere_at_once(
     assert (await catch_api_error(authenticate(other, headers))).code is Code.PROCESSOR_SUSPENDED
 
 
-async def test_only_who_has_the_secret_learns_of_a_suspension(
+async def test_suspension_is_disclosed_only_with_a_valid_signature(
     process: GatewayProcess, processor_id: int, key: NewHmacKey, clock: FakeClock
 ) -> None:
     await update_and_publish(process, SET_ACCOUNT_STATUS_SQL, processor_id, "blocked")
@@ -320,7 +320,7 @@ async def test_only_who_has_the_secret_learns_of_a_suspension(
     assert await catch_unauthorized(authenticate(process, headers)) == INVALID_SIGNATURE_MESSAGE
 
 
-async def test_a_deleted_key_is_refused_everywhere_at_once_and_the_next_one_is_good(
+async def test_deleted_key_is_rejected_by_every_process_and_the_next_key_is_valid(
     process: GatewayProcess,
     other: GatewayProcess,
     processor_id: int,
@@ -345,7 +345,7 @@ async def test_a_deleted_key_is_refused_everywhere_at_once_and_the_next_one_is_g
         assert await authenticate(where, sign_headers(next_key, clock)) is not None
 
 
-async def test_a_key_is_deleted_by_its_owner_and_once(
+async def test_key_can_be_deleted_only_once_and_only_for_its_owner(
     process: GatewayProcess, world: OwnerBuilder, processor_id: int, key: NewHmacKey
 ) -> None:
     stranger = await world.create_processor()
@@ -356,7 +356,7 @@ async def test_a_key_is_deleted_by_its_owner_and_once(
         assert await keys.delete(tx, key.id, owner_id=processor_id) is None
 
 
-async def test_a_key_is_checked_before_the_body_is_there(
+async def test_key_is_checked_before_the_body_arrives(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock
 ) -> None:
     check = process.authenticator.require_known_key

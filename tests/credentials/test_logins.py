@@ -1,4 +1,4 @@
-"""Logins: the right password of an active admin, and five failures at most."""
+"""Logins: the correct password of an active admin, with at most five failures."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -38,17 +38,17 @@ async def attempt_wrong_password(
 
 
 async def gather_error_codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
-    """How each of the tries at the same time ended; None: logged in."""
+    """Run the attempts concurrently and return their error codes; None means logged in."""
     answers = await asyncio.gather(*tries, return_exceptions=True)
     return [answer.code if isinstance(answer, ApiError) else None for answer in answers]
 
 
-async def test_the_right_password_is_the_admins(process: GatewayProcess, admin_id: int) -> None:
+async def test_correct_password_returns_the_admin(process: GatewayProcess, admin_id: int) -> None:
     assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
     assert await process.logins.authenticate("Ada@Example.COM", PASSWORD, ADDRESS) == admin_id
 
 
-async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_same(
+async def test_wrong_password_unknown_email_and_disabled_admin_get_the_same_error(
     process: GatewayProcess, admin_id: int
 ) -> None:
     await attempt_wrong_password(process)
@@ -60,7 +60,7 @@ async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_s
     )
 
 
-async def test_an_unknown_email_takes_the_same_work(
+async def test_unknown_email_also_verifies_a_password(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = []
@@ -77,7 +77,7 @@ async def test_an_unknown_email_takes_the_same_work(
     assert checked[1] is None
 
 
-async def test_a_password_is_stored_anew_when_the_parameters_change(
+async def test_password_is_rehashed_when_the_parameters_change(
     process: GatewayProcess, admin_id: int, clock: FakeClock, vault: Vault
 ) -> None:
     logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault)
@@ -91,7 +91,7 @@ async def test_a_password_is_stored_anew_when_the_parameters_change(
     assert await process.database.fetchval("SELECT password_hash FROM admins") == after
 
 
-async def test_after_five_failures_the_right_password_is_refused_too(
+async def test_correct_password_is_rejected_after_five_failures(
     process: GatewayProcess, other: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -103,7 +103,7 @@ async def test_after_five_failures_the_right_password_is_refused_too(
         assert error.headers == {"Retry-After": "600"}
 
 
-async def test_others_are_not_locked_out(
+async def test_lockout_is_limited_to_one_email_and_address(
     process: GatewayProcess, world: OwnerBuilder, admin_id: int
 ) -> None:
     eve_id = await world.create_admin("eve@example.com")
@@ -116,7 +116,7 @@ async def test_others_are_not_locked_out(
     ).status == 429
 
 
-async def test_other_addresses_of_one_household_are_no_way_around(
+async def test_addresses_of_one_ipv6_network_share_the_lockout(
     process: GatewayProcess, admin_id: int
 ) -> None:
     for n in range(5):
@@ -127,7 +127,7 @@ async def test_other_addresses_of_one_household_are_no_way_around(
     assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
 
 
-async def test_a_failure_counts_for_a_quarter_of_an_hour(
+async def test_failure_counts_for_fifteen_minutes(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -140,14 +140,14 @@ async def test_a_failure_counts_for_a_quarter_of_an_hour(
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     ).status == 429
     clock.advance(seconds=1)
-    # One place is free again, not five.
+    # One attempt is available again, not five.
     await attempt_wrong_password(process)
     assert (
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS))
     ).status == 429
 
 
-async def test_refused_tries_do_not_make_the_wait_longer(
+async def test_rejected_attempts_do_not_extend_the_lockout(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -159,7 +159,7 @@ async def test_refused_tries_do_not_make_the_wait_longer(
     assert await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS) == admin_id
 
 
-async def test_a_success_does_not_undo_the_failures_before_it(
+async def test_success_does_not_reset_earlier_failures(
     process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(4):
@@ -173,7 +173,7 @@ async def test_a_success_does_not_undo_the_failures_before_it(
 
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
-async def test_parallel_tries_do_not_outrun_the_count(
+async def test_concurrent_attempts_cannot_exceed_the_limit(
     process: GatewayProcess, other: GatewayProcess, admin_id: int, email: str
 ) -> None:
     tries = [where.logins.authenticate(email, "wrong", ADDRESS) for where in (process, other) * 15]
@@ -182,7 +182,7 @@ async def test_parallel_tries_do_not_outrun_the_count(
     assert ended.count(Code.RATE_LIMITED) == 25
 
 
-async def test_a_right_password_among_parallel_wrong_ones_is_no_way_around(
+async def test_correct_password_among_concurrent_attempts_does_not_bypass_the_lockout(
     process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(5):
@@ -195,7 +195,7 @@ async def test_a_right_password_among_parallel_wrong_ones_is_no_way_around(
     assert await gather_error_codes(tries) == [Code.RATE_LIMITED] * 20
 
 
-async def test_parallel_right_passwords_do_not_refuse_each_other(
+async def test_concurrent_correct_passwords_do_not_reject_each_other(
     process: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(4):
@@ -204,7 +204,7 @@ async def test_parallel_right_passwords_do_not_refuse_each_other(
     assert await asyncio.gather(*tries) == [admin_id] * 20
 
 
-async def test_a_try_that_was_not_judged_does_not_count(
+async def test_attempt_without_a_password_check_does_not_count(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def busy(self: Passwords, *arguments: str | None) -> bool:
@@ -224,7 +224,7 @@ async def test_a_try_that_was_not_judged_does_not_count(
     ).status == 429
 
 
-async def test_the_table_holds_little_more_than_what_counts(
+async def test_expired_failures_are_removed_from_the_table(
     process: GatewayProcess, clock: FakeClock
 ) -> None:
     for number in range(30):
@@ -235,7 +235,9 @@ async def test_the_table_holds_little_more_than_what_counts(
     assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 1
 
 
-async def test_a_row_does_not_grow(process: GatewayProcess, clock: FakeClock) -> None:
+async def test_expired_failures_are_removed_from_a_row(
+    process: GatewayProcess, clock: FakeClock
+) -> None:
     for _ in range(12):
         await attempt_wrong_password(process)
         clock.advance(minutes=4)
@@ -243,14 +245,14 @@ async def test_a_row_does_not_grow(process: GatewayProcess, clock: FakeClock) ->
     assert len(failed_at) == 4
 
 
-async def test_nothing_is_kept_for_who_is_not_waiting(
+async def test_source_lock_is_released_after_the_attempt(
     process: GatewayProcess, admin_id: int
 ) -> None:
     await process.logins.authenticate(EMAIL, PASSWORD, ADDRESS)
     assert not process.logins._source_locks
 
 
-async def test_no_secret_is_repeated(process: GatewayProcess, admin_id: int) -> None:
+async def test_password_is_not_repeated_or_stored(process: GatewayProcess, admin_id: int) -> None:
     error = await catch_api_error(process.logins.authenticate(EMAIL, "hunter2hunter2", ADDRESS))
     assert "hunter2" not in str(error.body())
     stored = await process.database.fetch("SELECT * FROM login_failures")
@@ -258,7 +260,7 @@ async def test_no_secret_is_repeated(process: GatewayProcess, admin_id: int) -> 
 
 
 class TokenBudget:
-    """A charge with a number of tokens."""
+    """A charge with a limited number of tokens."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
@@ -282,14 +284,14 @@ async def test_only_failures_are_charged_to_the_address(
     assert purse.tokens == 2
     for _ in range(4):
         await attempt_wrong_password(process)
-    # Five failures: refused without a look at the password.
+    # After five failures the password is not checked.
     assert (
         await catch_api_error(process.logins.authenticate(EMAIL, PASSWORD, ADDRESS, purse))
     ).status == 429
     assert purse.tokens == 2
 
 
-async def test_an_address_without_tokens_causes_no_hashing_and_no_rows(
+async def test_address_without_tokens_causes_no_hashing_and_no_rows(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def unexpected(self: Passwords, *arguments: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""One-time codes: the right one, once, in time, within three tries."""
+"""One-time codes: single use, limited lifetime, three attempts."""
 
 import asyncio
 import itertools
@@ -18,7 +18,7 @@ _sequence = itertools.count(1)
 
 
 class CodeDriver:
-    """Issues and redeems codes in a process."""
+    """Issues and redeems codes in one process."""
 
     def __init__(self, process: GatewayProcess, vault: Vault, clock: FakeClock) -> None:
         self.database = process.database
@@ -26,7 +26,7 @@ class CodeDriver:
         self._clock = clock
 
     async def issue(self, question: CodeRequest) -> str:
-        """To a new phone number each time, so that the limit per number is not reached."""
+        """Issue a code to a new phone number, so that the limit per number is not reached."""
         phone = f"+2327{next(_sequence):07}"
         async with self.database.transaction() as tx:
             return await one_time_codes.issue(tx, self._vault, question, phone, self._clock())
@@ -35,7 +35,7 @@ class CodeDriver:
         return one_time_codes.redeem(self.database, self._vault, question, code, self._clock())
 
     async def redeem(self, question: CodeRequest, code: str) -> int | None:
-        """None: it was right. Else how many tries are left."""
+        """Return None if the code was accepted, otherwise the attempts remaining."""
         try:
             async with self.redeem_context(question, code):
                 return None
@@ -60,7 +60,9 @@ def build_wrong_code(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_a_code_is_six_digits_and_not_stored(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_code_has_six_digits_and_is_stored_hashed(
+    desk: CodeDriver, question: CodeRequest
+) -> None:
     code = await desk.issue(question)
     assert re.fullmatch(r"[0-9]{6}", code)
     stored = await desk.database.fetchval("SELECT code_hash FROM one_time_codes")
@@ -68,19 +70,21 @@ async def test_a_code_is_six_digits_and_not_stored(desk: CodeDriver, question: C
     assert code.encode() not in stored
 
 
-async def test_a_right_code_is_used_up(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_code_can_be_redeemed_only_once(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert await desk.redeem(question, code) is None
     assert await desk.redeem(question, code) == 0
 
 
-async def test_three_tries_and_no_more(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_code_allows_three_attempts(desk: CodeDriver, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert [await desk.redeem(question, build_wrong_code(code)) for _ in range(4)] == [2, 1, 0, 0]
     assert await desk.redeem(question, code) == 0
 
 
-async def test_the_third_try_may_be_the_right_one(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_code_is_accepted_on_the_third_attempt(
+    desk: CodeDriver, question: CodeRequest
+) -> None:
     code = await desk.issue(question)
     for _ in range(2):
         await desk.redeem(question, build_wrong_code(code))
@@ -88,14 +92,14 @@ async def test_the_third_try_may_be_the_right_one(desk: CodeDriver, question: Co
 
 
 @pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
-async def test_what_cannot_be_a_code_is_wrong(
+async def test_malformed_code_counts_as_a_wrong_attempt(
     desk: CodeDriver, question: CodeRequest, code: str
 ) -> None:
     await desk.issue(question)
     assert await desk.redeem(question, code) == 2
 
 
-async def test_a_code_lives_five_minutes(
+async def test_code_expires_after_five_minutes(
     desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)
@@ -105,11 +109,13 @@ async def test_a_code_lives_five_minutes(
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_code_that_never_was_has_no_tries(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_missing_code_has_no_attempts_remaining(
+    desk: CodeDriver, question: CodeRequest
+) -> None:
     assert await desk.redeem(question, "123456") == 0
 
 
-async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
+async def test_new_code_replaces_the_old_one_and_resets_the_attempts(
     desk: CodeDriver, question: CodeRequest
 ) -> None:
     old = await desk.issue(question)
@@ -122,7 +128,7 @@ async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
     assert await desk.redeem(question, new) is None
 
 
-async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
+async def test_failed_attempts_limit_the_issue_of_new_codes(
     desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(5):
@@ -141,7 +147,7 @@ async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
     assert await desk.redeem(question, code) is None
 
 
-async def test_a_day_of_misses_ends_and_another_begins(
+async def test_failure_limit_restarts_after_a_day(
     desk: CodeDriver, question: CodeRequest, clock: FakeClock
 ) -> None:
     for _ in range(30):
@@ -150,7 +156,7 @@ async def test_a_day_of_misses_ends_and_another_begins(
         clock.advance(hours=2)
 
 
-async def test_a_code_answers_one_question_only(
+async def test_code_is_bound_to_purpose_asker_and_subscriber(
     desk: CodeDriver, question: CodeRequest, world: OwnerBuilder
 ) -> None:
     others = [
@@ -168,10 +174,10 @@ async def test_a_code_answers_one_question_only(
     assert await desk.redeem(question, code) is None
 
 
-async def test_what_is_done_and_the_code_go_together(
+async def test_code_is_redeemed_only_if_the_operation_succeeds(
     desk: CodeDriver, question: CodeRequest
 ) -> None:
-    """When what the code allows fails, nothing is done and the code is as it was."""
+    """If the operation fails, it is rolled back and the code remains valid."""
     code = await desk.issue(question)
     with pytest.raises(ZeroDivisionError):
         async with desk.redeem_context(question, code) as tx:
@@ -184,7 +190,9 @@ async def test_what_is_done_and_the_code_go_together(
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_wrong_code_never_gets_inside(desk: CodeDriver, question: CodeRequest) -> None:
+async def test_wrong_code_does_not_run_the_operation(
+    desk: CodeDriver, question: CodeRequest
+) -> None:
     code = await desk.issue(question)
     with pytest.raises(ApiError):
         async with desk.redeem_context(question, build_wrong_code(code)):
@@ -192,7 +200,7 @@ async def test_a_wrong_code_never_gets_inside(desk: CodeDriver, question: CodeRe
     assert await desk.database.fetchval("SELECT failures FROM one_time_codes") == 1
 
 
-async def test_parallel_tries_do_not_outrun_the_count(
+async def test_concurrent_attempts_cannot_exceed_the_limit(
     desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)
@@ -202,7 +210,7 @@ async def test_parallel_tries_do_not_outrun_the_count(
     assert await desk.redeem(question, code) == 0
 
 
-async def test_of_parallel_right_tries_one_is_let_in(
+async def test_concurrent_redemptions_accept_the_code_once(
     desk: CodeDriver, other: GatewayProcess, question: CodeRequest, vault: Vault, clock: FakeClock
 ) -> None:
     code = await desk.issue(question)

@@ -1,4 +1,4 @@
-"""Passwords: Argon2id as recommended, off the loop, a bounded number at a time."""
+"""Passwords: recommended Argon2id parameters, hashed in a bounded number of threads."""
 
 import asyncio
 import threading
@@ -13,12 +13,12 @@ from tapgate.errors import ApiError, Code
 FAST_ARGON2 = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
-async def test_the_parameters_are_those_recommended() -> None:
+async def test_parameters_follow_the_recommendation() -> None:
     stored = await Passwords().hash("correct horse battery")
     assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
 
 
-async def test_only_the_password_itself_matches() -> None:
+async def test_only_the_exact_password_matches() -> None:
     vault = Passwords(FAST_ARGON2)
     stored = await vault.hash("correct horse battery")
     assert await vault.matches(stored, "correct horse battery")
@@ -26,13 +26,13 @@ async def test_only_the_password_itself_matches() -> None:
     assert not await vault.matches(stored, "")
 
 
-async def test_nobody_has_no_password() -> None:
+async def test_unknown_admin_matches_no_password() -> None:
     checked = Passwords(FAST_ARGON2)
     for password in ("", "\x00", "correct horse battery"):
         assert not await checked.matches(None, password)
 
 
-async def test_nobodys_hash_costs_what_every_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unknown_admin_costs_as_much_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
     verified = []
 
     def verify(self: argon2.PasswordHasher, stored: str, password: str) -> bool:
@@ -44,7 +44,7 @@ async def test_nobodys_hash_costs_what_every_other_does(monkeypatch: pytest.Monk
     assert verified == [OWASP_PARAMETERS]
 
 
-async def test_a_hash_with_other_parameters_is_outdated() -> None:
+async def test_hash_with_other_parameters_is_outdated() -> None:
     stored = await Passwords(FAST_ARGON2).hash("correct horse battery")
     assert not Passwords(FAST_ARGON2).is_outdated(stored)
     assert Passwords().is_outdated(stored)
@@ -52,7 +52,7 @@ async def test_a_hash_with_other_parameters_is_outdated() -> None:
 
 
 class BlockingHasher:
-    """Stands in for the hashing, and goes on when the test says so."""
+    """Replaces the hash function and blocks until the test resumes it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.resume = threading.Event()
@@ -70,7 +70,7 @@ class BlockingHasher:
         return "hash"
 
 
-async def test_a_flood_of_one_address_is_bounded_and_gets_retry_after(
+async def test_flood_from_one_address_is_bounded_and_gets_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slow, checked = BlockingHasher(monkeypatch), Passwords(FAST_ARGON2)
@@ -103,5 +103,5 @@ async def test_other_addresses_are_served_in_turn_during_a_flood(
     slow.resume.set()
     assert await asyncio.gather(*others) == ["hash"] * 9
     await asyncio.gather(*flood, return_exceptions=True)
-    # One of the flood was running and one had its turn before theirs.
+    # One request of the flood was running, and one had its turn first.
     assert slow.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

@@ -1,4 +1,4 @@
-"""Sessions: a login and all its tokens live and end together, in every process."""
+"""Sessions: a login and all its tokens are valid and end together, in every process."""
 
 import asyncio
 from datetime import timedelta
@@ -44,7 +44,7 @@ async def admin_id(world: OwnerBuilder) -> int:
     return await world.create_admin(role="finance_user")
 
 
-async def test_a_login_gives_a_token_for_a_day(
+async def test_login_returns_a_token_for_a_day(
     process: GatewayProcess, admin_id: int, test_settings: Settings, clock: FakeClock
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -62,7 +62,7 @@ async def test_a_login_gives_a_token_for_a_day(
     assert last == clock()
 
 
-async def test_a_token_says_which_admin(process: GatewayProcess, admin_id: int) -> None:
+async def test_token_identifies_the_admin(process: GatewayProcess, admin_id: int) -> None:
     principal = await authenticate(process, await log_in(process, admin_id))
     assert principal == Principal(
         kind="admin",
@@ -85,7 +85,7 @@ async def test_two_logins_in_one_second_are_two_sessions(
     assert first.idempotency_scope == second.idempotency_scope
 
 
-async def test_an_expired_token_is_refused(
+async def test_expired_token_is_rejected(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -93,20 +93,20 @@ async def test_an_expired_token_is_refused(
     assert await catch_unauthorized(authenticate(process, tokens)) == "The access token has expired"
 
 
-async def test_the_role_is_the_one_in_the_database(process: GatewayProcess, admin_id: int) -> None:
+async def test_role_is_read_from_the_database(process: GatewayProcess, admin_id: int) -> None:
     tokens = await log_in(process, admin_id)
     await process.database.execute("UPDATE admins SET role = 'support_user'")
     assert (await authenticate(process, tokens)).role == "support_user"
 
 
-async def test_a_token_for_another_admins_session_is_refused(
+async def test_token_for_another_admins_session_is_rejected(
     process: GatewayProcess,
     world: OwnerBuilder,
     admin_id: int,
     test_settings: Settings,
     clock: FakeClock,
 ) -> None:
-    """Even when it is signed with our key."""
+    """Applies even if the token is signed with the platform's key."""
     other_id = await world.create_admin("eve@example.com")
     session = (await authenticate(process, await log_in(process, other_id))).session_id
     assert session is not None
@@ -123,7 +123,7 @@ async def test_a_token_for_another_admins_session_is_refused(
     )
 
 
-async def test_a_token_for_no_session_is_refused(
+async def test_token_for_a_missing_session_is_rejected(
     process: GatewayProcess, admin_id: int, test_settings: Settings, clock: FakeClock
 ) -> None:
     forged = AccessTokens(test_settings.jwt_secret).issue(
@@ -135,7 +135,7 @@ async def test_a_token_for_no_session_is_refused(
     )
 
 
-async def test_a_logout_ends_one_session_everywhere_at_once(
+async def test_logout_ends_one_session_in_every_process_immediately(
     process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     mine, another = await log_in(process, admin_id), await log_in(process, admin_id)
@@ -153,7 +153,7 @@ async def test_a_logout_ends_one_session_everywhere_at_once(
     assert await catch_unauthorized(refresh(other, mine)) == INVALID_REFRESH_MESSAGE
 
 
-async def test_a_disabled_admin_is_out_everywhere_at_once(
+async def test_disabled_admin_is_rejected_by_every_process_immediately(
     process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     sessions = [await log_in(process, admin_id) for _ in range(2)]
@@ -169,7 +169,7 @@ async def test_a_disabled_admin_is_out_everywhere_at_once(
     assert await catch_unauthorized(log_in(process, admin_id)) == "The admin has been disabled"
 
 
-async def test_enabling_an_admin_again_does_not_bring_sessions_back(
+async def test_ended_sessions_stay_ended_for_an_active_admin(
     process: GatewayProcess, admin_id: int
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -178,7 +178,7 @@ async def test_enabling_an_admin_again_does_not_bring_sessions_back(
     assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
 
 
-async def test_a_refresh_goes_on_with_the_same_session(
+async def test_refresh_continues_the_same_session(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     before = await log_in(process, admin_id)
@@ -192,7 +192,7 @@ async def test_a_refresh_goes_on_with_the_same_session(
     await authenticate(process, after)
 
 
-async def test_a_refresh_token_lives_thirty_days(
+async def test_refresh_token_expires_after_thirty_days(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -202,7 +202,7 @@ async def test_a_refresh_token_lives_thirty_days(
     assert await catch_unauthorized(refresh(process, tokens)) == INVALID_REFRESH_MESSAGE
 
 
-async def test_however_often_it_is_refreshed_a_session_ends_after_ninety_days(
+async def test_session_ends_after_ninety_days_despite_refreshes(
     process: GatewayProcess, admin_id: int, clock: FakeClock
 ) -> None:
     tokens = await log_in(process, admin_id)
@@ -217,14 +217,16 @@ async def test_however_often_it_is_refreshed_a_session_ends_after_ninety_days(
 
 
 @pytest.mark.parametrize("token", ["", "x", "é\x00", "a" * 5000])
-async def test_an_unknown_refresh_token_is_refused(process: GatewayProcess, token: str) -> None:
+async def test_unknown_refresh_token_is_rejected(process: GatewayProcess, token: str) -> None:
     assert (
         await catch_unauthorized(process.authenticator.sessions.refresh(token))
         == INVALID_REFRESH_MESSAGE
     )
 
 
-async def test_an_access_token_does_not_refresh(process: GatewayProcess, admin_id: int) -> None:
+async def test_access_token_cannot_be_used_to_refresh(
+    process: GatewayProcess, admin_id: int
+) -> None:
     tokens = await log_in(process, admin_id)
     assert (
         await catch_unauthorized(process.authenticator.sessions.refresh(tokens.token))
@@ -232,16 +234,14 @@ async def test_an_access_token_does_not_refresh(process: GatewayProcess, admin_i
     )
 
 
-async def test_the_database_does_not_hold_the_refresh_token(
-    process: GatewayProcess, admin_id: int
-) -> None:
+async def test_refresh_token_is_stored_hashed(process: GatewayProcess, admin_id: int) -> None:
     tokens = await log_in(process, admin_id)
     stored = await process.database.fetchval("SELECT token_hash FROM refresh_tokens")
     assert len(stored) == 32
     assert tokens.refresh_token.encode() not in stored
 
 
-async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
+async def test_refresh_token_reuse_ends_the_session_in_every_process_immediately(
     process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     first = await log_in(process, admin_id)
@@ -263,7 +263,7 @@ async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
         await authenticate(where, unrelated)
 
 
-async def test_a_second_use_is_answered_when_every_process_knows(
+async def test_reuse_error_is_returned_after_every_process_has_acknowledged(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     awaited = []
@@ -281,7 +281,7 @@ async def test_a_second_use_is_answered_when_every_process_knows(
     assert len(awaited) == 1
 
 
-async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(
+async def test_concurrent_use_of_a_refresh_token_ends_the_session(
     process: GatewayProcess, other: GatewayProcess, admin_id: int
 ) -> None:
     for _ in range(10):
@@ -296,7 +296,7 @@ async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(
         assert await catch_unauthorized(refresh(process, won[0])) == INVALID_REFRESH_MESSAGE
 
 
-async def test_sessions_that_nothing_can_bring_back_are_removed_at_the_next_login(
+async def test_expired_sessions_are_removed_at_the_next_login(
     process: GatewayProcess, world: OwnerBuilder, admin_id: int, clock: FakeClock
 ) -> None:
     stranger = await world.create_admin("eve@example.com")
@@ -315,7 +315,7 @@ async def test_sessions_that_nothing_can_bring_back_are_removed_at_the_next_logi
     await refresh(process, kept)
 
 
-async def test_the_sessions_of_an_admin_are_bounded(
+async def test_number_of_sessions_per_admin_is_limited(
     process: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_SESSIONS", 3)
@@ -339,7 +339,7 @@ async def test_reuse_of_the_first_token_is_detected_after_many_refreshes(
     assert await catch_unauthorized(authenticate(process, tokens)) == SESSION_ENDED_MESSAGE
 
 
-async def test_a_session_ends_after_its_last_refresh(
+async def test_session_ends_after_the_maximum_number_of_refreshes(
     process: GatewayProcess, other: GatewayProcess, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "MAX_REFRESHES", 3)

@@ -1,4 +1,4 @@
-"""The secrets of partners' webhooks."""
+"""Secrets of partner webhooks."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tapgate.vault import Vault, VaultError
 BODY = b'{"amount":"25.00"}'
 
 
-def test_a_secret_is_sealed_for_its_partner_alone(vault: Vault) -> None:
+def test_secret_is_sealed_for_one_partner(vault: Vault) -> None:
     secrets = WebhookSecrets(vault)
     new, other = secrets.create(7), secrets.create(7)
     assert new.secret != other.secret
@@ -22,7 +22,9 @@ def test_a_secret_is_sealed_for_its_partner_alone(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("signature", [None, "", "0" * 64])
-def test_nobody_signs_for_a_partner_who_is_not_there(vault: Vault, signature: str | None) -> None:
+def test_invalid_signature_is_rejected_with_and_without_a_secret(
+    vault: Vault, signature: str | None
+) -> None:
     secrets = WebhookSecrets(vault)
     assert not secrets.is_valid_signature(7, [], signature, BODY)
     assert not secrets.is_valid_signature(7, [secrets.create(7).sealed], signature, BODY)
@@ -40,7 +42,7 @@ def test_every_valid_secret_verifies(vault: Vault) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_verification_opens_as_many_secrets_for_every_partner(
+def test_verification_opens_the_same_number_of_secrets_for_every_partner(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     secrets, opened = WebhookSecrets(vault), []

@@ -1,4 +1,4 @@
-"""A small gateway to try the edge on: a few endpoints, and callers known by a word."""
+"""A small gateway for testing the edge: a few endpoints, and callers identified by a word."""
 
 import asyncio
 import threading
@@ -54,7 +54,7 @@ MESSENGER = Principal(kind="service", id="messenger", name="messenger")
 
 
 class FakeAuthenticator:
-    """Believes what the headers say."""
+    """Accepts the identity stated in the headers."""
 
     bearers: Mapping[bytes, Principal] = {
         f"Bearer {one.id}".encode(): one for one in (READER, WRITER, ADMIN, SUPPORT)
@@ -81,7 +81,7 @@ class FakeAuthenticator:
         return self._require_known(self.bearers.get(headers[b"authorization"]))
 
     def authorize_api_key(self, principal: Principal, address: str) -> None:
-        """Every address may use every key."""
+        """Accept every address for every key."""
 
     @staticmethod
     def has_body_signature(headers: Mapping[bytes, bytes]) -> bool:
@@ -203,35 +203,35 @@ async def fund(call: RequestContext) -> dict[str, str]:
 
 @things.post("/api/v1/upload", access=WRITE_ACCESS, body_limit=64)
 async def upload(call: RequestContext, body: bytes) -> dict[str, int]:
-    """Take any bytes."""
+    """Accept any bytes."""
     return {"size": len(body)}
 
 
 @things.post("/api/v1/fails", access=WRITE_ACCESS)
 async def raise_unexpected_error(call: RequestContext, body: Thing) -> None:
-    """Fail in a way that nobody foresaw."""
+    """Raise an unexpected error."""
     raise RuntimeError(f"cannot handle {body.pin}")
 
 
 @things.post("/api/v1/refuses", access=WRITE_ACCESS)
 async def raise_api_error(call: RequestContext) -> None:
-    """Refuse after all."""
+    """Raise an API error."""
     raise ApiError(Code.FORBIDDEN, details={"required": ["another agent"]})
 
 
 @things.get("/api/v1/open", access=Access(public=True))
 async def get_origin(call: RequestContext) -> Origin:
-    """Say who is calling."""
+    """Return the origin of the request."""
     return call.origin
 
 
-#: Set when the requests that wait may go on.
+#: Set to release the waiting requests.
 release_waits = threading.Event()
 
 
 @things.post("/api/v1/waits", access=Access(public=True))
 async def wait_for_release(call: RequestContext) -> dict[str, bool]:
-    """Answer when told to."""
+    """Respond once `release_waits` is set."""
     while not release_waits.is_set():
         await asyncio.sleep(0.01)
     return {"waited": True}
@@ -239,37 +239,37 @@ async def wait_for_release(call: RequestContext) -> dict[str, bool]:
 
 @things.get("/api/v1/injects", access=Access(public=True))
 async def inject_header(call: RequestContext) -> Reply[dict[str, str]]:
-    """Try to put a line of its own into the head of the answer."""
+    """Try to inject a header line into the response."""
     return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
 
 
 @things.post("/api/v1/echoes", access=Access(public=True))
 async def echo(call: RequestContext, body: bytes) -> Reply[bytes]:
-    """Answer what was sent."""
+    """Return the request body."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
 async def echo_large(call: RequestContext, body: bytes) -> Reply[bytes]:
-    """Answer what was sent, of a larger size than is usual."""
+    """Return the request body, with a larger limit than the default."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-upload", access=WRITE_ACCESS, body_limit=512 * 1024)
 async def large_upload(call: RequestContext, body: bytes) -> dict[str, int]:
-    """Take a larger file than is usual."""
+    """Accept a larger body than the default."""
     return {"size": len(body)}
 
 
 @things.get("/api/v1/large", access=Access(public=True))
 async def get_large(call: RequestContext) -> Reply[bytes]:
-    """Give more than fits into the buffers on the way."""
+    """Return more than the socket buffers hold."""
     return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
 
 
 @dataclass
 class EdgeApp:
-    """The application, what it told its hook, and a client of it."""
+    """The application, the denials it reported, and a client."""
 
     app: App
     services: Services
@@ -283,7 +283,7 @@ def load_settings(folder: Path, **environ: str) -> settings.Settings:
 
 
 def build_services(chosen: settings.Settings, ledger: FakeLedger | None = None) -> Services:
-    """Only what the edge itself uses is there."""
+    """Build services with only the parts that the edge uses."""
     nothing: Any = None
     return Services(
         settings=chosen,
@@ -319,7 +319,7 @@ async def run_edge_app(folder: Path, **environ: str) -> AsyncIterator[EdgeApp]:
     await services.throttle.close()
 
 
-#: Ids that are made are hexadecimal by chance: one in some thousands has the digits of a PIN.
+#: A generated id is random hexadecimal: one in a few thousand contains the digits of a PIN.
 TRACE_HEADERS = {"X-Request-ID": "traced"}
 
 

@@ -1,4 +1,4 @@
-"""What a request costs: CPU time of the event loop's thread, and memory at its peak."""
+"""Cost of a request: CPU time of the event loop's thread, and peak memory."""
 
 import asyncio
 import time
@@ -62,7 +62,7 @@ class FakeConfig:
 
 
 async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int | None:
-    """Send until the response; return its status, or None where none was given."""
+    """Send until the response and return its status, or None if there was none."""
     pipe = FakeTransport()
     wire = protocol(FakeConfig(app), FakeServerState(), {})
     wire.connection_made(pipe)
@@ -77,7 +77,7 @@ async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int |
         readable.cancel()
         answered.cancel()
     if not pipe.responded.is_set():
-        # Without an end: the rest of the time is the deadline's.
+        # The request never ends, so only a timeout would close the connection.
         for _ in range(20):
             await asyncio.sleep(0)
     wire.connection_lost(None)
@@ -86,7 +86,7 @@ async def send_request(protocol: Any, app: Any, reads: Sequence[bytes]) -> int |
 
 
 async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -> int:
-    """Return how many bytes more than before were allocated at one time."""
+    """Return the peak of additionally allocated bytes."""
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     await send_request(protocol, app, reads)
@@ -97,7 +97,10 @@ async def measure_peak_memory(protocol: Any, app: Any, reads: Sequence[bytes]) -
 async def measure_cpu_seconds(
     protocol: Any, app: Any, reads: Sequence[bytes], enough: float
 ) -> float:
-    """Return the least CPU time of a few tries; one try will do where it takes less than enough."""
+    """Return the lowest CPU time of a few tries.
+
+    Stops after the first try that takes less than `enough`.
+    """
     least = float("inf")
     for _ in range(_ATTEMPTS):
         started = time.thread_time()
@@ -109,7 +112,7 @@ async def measure_cpu_seconds(
 
 
 def calibrate_cpu() -> float:
-    """Return the CPU time of a fixed piece of work of the interpreter: about ten milliseconds."""
+    """Return the CPU time of a fixed amount of interpreter work: about ten milliseconds."""
     tries = []
     for _ in range(5):
         started = time.thread_time()

@@ -1,4 +1,4 @@
-"""What this process logs, as it would be written."""
+"""Captures the log lines of this process in their output format."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def lines() -> Iterator[LogCapture]:
     kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
     made = LogCapture()
     logs.configure(made.stream)
-    # A logger that is first used here must not write here for ever.
+    # A logger first used here must not stay bound to this stream.
     structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield made
     logs._stream = None

@@ -1,4 +1,4 @@
-"""A running server, and a connection to it byte by byte."""
+"""A running server, and a raw connection to it."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ from tapgate.edge.http_protocol import HttpProtocol
 
 
 class EdgeServer:
-    """The application behind uvicorn and the wire, on the loop that it has in production."""
+    """The application behind uvicorn and HttpProtocol, on uvloop as in production."""
 
     def __init__(self, folder: Path) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -32,17 +32,17 @@ class EdgeServer:
 
     @property
     def connection_count(self) -> int:
-        """How many there are."""
+        """Return the number of open connections."""
         return 0 if self._server is None else len(self._server.server_state.connections)
 
     @property
     def active_request_count(self) -> int:
-        """How many requests are worked on."""
+        """Return the number of requests in progress."""
         return 0 if self._app is None else self._app._concurrency_limit._count
 
     @property
     def started_request_count(self) -> int:
-        """How many requests have begun to come in."""
+        """Return the number of requests that have started to arrive."""
         return 0 if self._server is None else len(self._server.server_state.tasks)
 
     def request_stop(self) -> None:
@@ -71,7 +71,7 @@ class EdgeServer:
 
 
 class RawConnection:
-    """One connection, byte by byte."""
+    """A connection that sends and receives raw bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -94,7 +94,7 @@ class RawConnection:
             return await self._reader.read(1) == b""
 
     def send_eof(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close the sending side of the connection."""
         self._writer.write_eof()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class RawConnection:
 
 @asynccontextmanager
 async def open_connection(port: int, window: int | None = None) -> AsyncIterator[RawConnection]:
-    """With a window, the client takes no more than that before it reads."""
+    """Open a connection; `window` limits how much the client receives before it reads."""
     peer = socket.socket()
     if window is not None:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)

@@ -1,4 +1,4 @@
-"""A wire whose time, client and application are moved by hand: what happens when is exact."""
+"""HttpProtocol with simulated time, client and application, so that timing is exact."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,11 +18,11 @@ class FakeTimer:
 
     def cancel(self) -> None:
         self.cancelled = True
-        self.callback = lambda: None  # as a real one, it forgets whom it would have called
+        self.callback = lambda: None  # like a real timer, drop the reference to the callback
 
 
 class SimulatedLoop:
-    """Time passes when it is told to."""
+    """An event loop whose time advances only on request."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,13 +60,16 @@ class SimulatedLoop:
 
 
 class SimulatedClient:
-    """Also the way to the wire: what is sent while nobody reads stays on it."""
+    """A client and its transport.
+
+    Data sent while the protocol has paused reading stays in flight.
+    """
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
         self._in_flight = b""
         self._reading = True
-        self.responses: list[tuple[float, int]] = []  # when, and with which status
+        self.responses: list[tuple[float, int]] = []  # time and status
         self.closed = False
         self.protocol: HttpProtocol
 
@@ -79,7 +82,7 @@ class SimulatedClient:
             data, self._in_flight = self._in_flight, b""
             self.protocol.data_received(data)
 
-    # What the wire sees of it
+    # Transport interface used by the protocol
 
     def is_closing(self) -> bool:
         return self.closed
@@ -118,7 +121,7 @@ class FakeServerState:
 
 
 class FakeConfig:
-    """An application that says what the path says."""
+    """An application that responds with the status in the path."""
 
     def __init__(self) -> None:
         self.loaded_app = self
@@ -144,6 +147,6 @@ def connect(loop: SimulatedLoop) -> SimulatedClient:
 
 
 async def drain_event_loop() -> None:
-    """All that can happen at this moment has happened."""
+    """Run the event loop until no task can make progress."""
     for _ in range(100):
         await asyncio.sleep(0)

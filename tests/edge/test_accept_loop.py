@@ -1,4 +1,4 @@
-"""How a worker takes connections: a few, then it lets the others; more while more wait."""
+"""Accept loop of a worker: small batches that grow while more connections are pending."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 async def server(gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
-    """It goes on accepting only when the test says so."""
+    """A server that accepts only when the test calls it."""
     monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
     config = uvicorn.Config(
         cast(Any, gateway.app),
@@ -56,7 +56,7 @@ async def open_connections(listener: socket.socket, count: int) -> list[socket.s
 
 
 def count_pending_connections(listener: socket.socket) -> int:
-    """How many connections the kernel has in its queue (`tcpi_unacked` of who listens)."""
+    """Return the length of the kernel's accept queue (`tcpi_unacked` of the listening socket)."""
     told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
     return int.from_bytes(told[24:28], sys.byteorder)
 
@@ -74,7 +74,7 @@ def close_connections(clients: list[socket.socket]) -> None:
         client.close()
 
 
-async def test_a_few_then_more_and_the_next_burst_begins_with_a_few(
+async def test_accept_batch_grows_while_connections_are_pending_and_then_resets(
     server: _Server, listener: socket.socket
 ) -> None:
     clients = await open_connections(listener, 11)
@@ -82,11 +82,11 @@ async def test_a_few_then_more_and_the_next_burst_begins_with_a_few(
     clients += await open_connections(listener, 3)
     assert await accept_connections(server, listener) == 2
     assert await accept_connections(server, listener) == 1
-    assert await accept_connections(server, listener) == 0  # another process was quicker
+    assert await accept_connections(server, listener) == 0  # another process was faster
     close_connections(clients)
 
 
-async def test_too_many_open_files_leave_who_waits_in_the_queue(
+async def test_too_many_open_files_leaves_connections_in_the_queue(
     server: _Server, listener: socket.socket
 ) -> None:
     class Full:
@@ -102,14 +102,14 @@ async def test_too_many_open_files_leave_who_waits_in_the_queue(
     close_connections(clients)
 
 
-async def test_a_connection_that_has_gone_is_closed(server: _Server) -> None:
-    gone = socket.socket()  # never connected: what it is asked for fails
+async def test_lost_connection_is_closed(server: _Server) -> None:
+    gone = socket.socket()  # never connected, so every operation on it fails
     gone.close()
     await server._connect(gone)
     assert server.server_state.connections == set()
 
 
-async def test_nothing_is_taken_when_the_supervisor_is_gone_before_the_worker_is_ready(
+async def test_worker_accepts_nothing_when_the_supervisor_exits_before_startup(
     server: _Server, listener: socket.socket
 ) -> None:
     clients = await open_connections(listener, 1)

@@ -1,4 +1,4 @@
-"""One request through the whole edge, and every way it can be refused."""
+"""One request through the whole edge, and every way it can be rejected."""
 
 import httpx2
 import pytest
@@ -28,7 +28,7 @@ def assert_error(answer: httpx2.Response, status: int, code: str) -> dict[str, o
     return body
 
 
-async def test_a_good_request(gateway: EdgeApp) -> None:
+async def test_valid_request_succeeds(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things", json=VALID_THING, headers=build_bearer_headers(WRITER)
     )
@@ -49,8 +49,8 @@ async def test_a_good_request(gateway: EdgeApp) -> None:
     [
         ("GET", "/api/v1/things/lamp"),
         ("DELETE", "/api/v1/things/lamp"),  # without a body
-        ("POST", "/api/v1/things"),  # refused
-        ("PATCH", "/api/v1/things"),  # no such method
+        ("POST", "/api/v1/things"),  # rejected
+        ("PATCH", "/api/v1/things"),  # unsupported method
         ("GET", "/nothing"),
         ("GET", "/health"),
         ("GET", "/metrics"),
@@ -59,7 +59,7 @@ async def test_a_good_request(gateway: EdgeApp) -> None:
         ("GET", "/docs/swagger-ui.css"),
     ],
 )
-async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
+async def test_every_response_has_nosniff_and_a_content_security_policy(
     gateway: EdgeApp, method: str, path: str
 ) -> None:
     answer = await gateway.client.request(method, path, headers=build_bearer_headers(WRITER))
@@ -82,7 +82,7 @@ async def test_content_type_is_not_required(gateway: EdgeApp) -> None:
     assert answer.status_code == 201
 
 
-async def test_no_content(gateway: EdgeApp) -> None:
+async def test_no_content_response_has_no_body_or_length(gateway: EdgeApp) -> None:
     answer = await gateway.client.delete(
         "/api/v1/things/lamp", headers=build_bearer_headers(WRITER)
     )
@@ -90,14 +90,14 @@ async def test_no_content(gateway: EdgeApp) -> None:
     assert "content-length" not in answer.headers
 
 
-async def test_reply_keeps_its_headers_and_bytes(gateway: EdgeApp) -> None:
+async def test_reply_headers_and_bytes_are_sent_unchanged(gateway: EdgeApp) -> None:
     answer = await gateway.client.post("/pay", headers={"X-API-Key-ID": TERMINAL.id})
     assert answer.status_code == 200
     assert answer.headers["idempotent-replayed"] == "true"
     assert answer.json() == {"status": "completed"}
 
 
-async def test_head_is_get_without_the_body(gateway: EdgeApp) -> None:
+async def test_head_returns_the_headers_of_get_without_the_body(gateway: EdgeApp) -> None:
     asked = await gateway.client.get("/api/v1/things/lamp", headers=build_bearer_headers(READER))
     answer = await gateway.client.head("/api/v1/things/lamp", headers=build_bearer_headers(READER))
     assert (answer.status_code, answer.content) == (200, b"")
@@ -125,18 +125,18 @@ async def test_head_is_get_without_the_body(gateway: EdgeApp) -> None:
         "/docs/..%2fapp.py",
     ],
 )
-async def test_unknown_paths(gateway: EdgeApp, path: str) -> None:
+async def test_unknown_paths_return_404(gateway: EdgeApp, path: str) -> None:
     answer = await gateway.client.get(httpx2.URL("http://gateway", raw_path=path.encode()))
     assert_error(answer, 404, "NOT_FOUND")
 
 
-async def test_names_in_a_path_are_decoded(gateway: EdgeApp) -> None:
+async def test_path_parameters_are_decoded(gateway: EdgeApp) -> None:
     url = httpx2.URL("http://gateway", raw_path=b"/api/v1/things/caf%C3%A9%2F..")
     answer = await gateway.client.get(url, headers=build_bearer_headers(READER))
     assert answer.json() == {"name": "café/.."}
 
 
-async def test_a_plain_path_wins_over_a_template(gateway: EdgeApp) -> None:
+async def test_literal_path_takes_precedence_over_a_template(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things/change-pin",
         json={"old_pin": "1111", "new_pin": "2222"},
@@ -145,35 +145,35 @@ async def test_a_plain_path_wins_over_a_template(gateway: EdgeApp) -> None:
     assert answer.json() == {"success": True}
 
 
-async def test_several_names_in_a_path_and_no_body(gateway: EdgeApp) -> None:
+async def test_path_with_several_parameters_and_no_body(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things/a/parts/b/use", headers=build_bearer_headers(WRITER)
     )
     assert answer.json() == {"name": "a", "part": "b", "reason": None}
 
 
-async def test_method_not_allowed(gateway: EdgeApp) -> None:
+async def test_unsupported_method_returns_405_with_allow(gateway: EdgeApp) -> None:
     answer = await gateway.client.put("/api/v1/things/lamp", headers=build_bearer_headers(WRITER))
     assert_error(answer, 405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "DELETE, GET, HEAD"
     assert (await gateway.client.request("BREW", "/health")).status_code == 405
 
 
-async def test_no_credential(gateway: EdgeApp) -> None:
+async def test_missing_credential_returns_401(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/api/v1/things")
     body = assert_error(answer, 401, "UNAUTHORIZED")
     assert body["message"]
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_bad_credential(gateway: EdgeApp) -> None:
+async def test_unknown_credential_returns_401(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/api/v1/things", headers={"Authorization": "Bearer no"})
     body = assert_error(answer, 401, "UNAUTHORIZED")
     assert body["message"] == "Unknown or inactive key"
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_suspended_credential(gateway: EdgeApp) -> None:
+async def test_suspended_credential_returns_403(gateway: EdgeApp) -> None:
     answer = await gateway.client.get(
         "/api/v1/things", headers={"Authorization": "Bearer suspended"}
     )
@@ -191,7 +191,7 @@ async def test_suspended_credential(gateway: EdgeApp) -> None:
         (build_bearer_headers(ADMIN), "/api/v1/fund", ["things:write", "partner_signature"]),
     ],
 )
-async def test_no_right(
+async def test_missing_permission_returns_403_and_is_reported(
     gateway: EdgeApp, headers: dict[str, str], path: str, required: list[str]
 ) -> None:
     answer = await gateway.client.post(path, json=VALID_THING, headers=headers)
@@ -204,7 +204,7 @@ async def test_no_right(
     assert origin.ip == "127.0.0.1"
 
 
-async def test_forbidden_by_a_handler_is_told_too(gateway: EdgeApp) -> None:
+async def test_denial_by_a_handler_is_reported(gateway: EdgeApp) -> None:
     answer = await gateway.client.post("/api/v1/refuses", headers=build_bearer_headers(WRITER))
     assert_error(answer, 403, "FORBIDDEN")
     assert [origin.actor for origin, _, _ in gateway.denials] == [
@@ -212,7 +212,7 @@ async def test_forbidden_by_a_handler_is_told_too(gateway: EdgeApp) -> None:
     ]
 
 
-async def test_a_refusal_that_cannot_be_recorded_is_still_one(gateway: EdgeApp) -> None:
+async def test_denial_that_cannot_be_recorded_still_returns_403(gateway: EdgeApp) -> None:
     async def fails(*_: object) -> None:
         raise RuntimeError
 
@@ -222,7 +222,7 @@ async def test_a_refusal_that_cannot_be_recorded_is_still_one(gateway: EdgeApp) 
 
 
 @pytest.mark.parametrize("path", ["/pay", "/api/v1/pos/pay"])
-async def test_a_signed_route_without_a_signature(gateway: EdgeApp, path: str) -> None:
+async def test_signed_route_without_a_signature_returns_401(gateway: EdgeApp, path: str) -> None:
     for headers in (
         {},
         build_bearer_headers(ADMIN),
@@ -243,17 +243,18 @@ async def test_a_signed_route_without_a_signature(gateway: EdgeApp, path: str) -
         {"X-Service-Name": "messenger"},
     ],
 )
-async def test_any_kind_that_is_named_may_call(gateway: EdgeApp, headers: dict[str, str]) -> None:
+async def test_every_declared_kind_of_caller_is_allowed(
+    gateway: EdgeApp, headers: dict[str, str]
+) -> None:
     assert (await gateway.client.get("/api/v1/things", headers=headers)).status_code == 200
 
 
-async def test_partner_signature_beside_a_scope(gateway: EdgeApp) -> None:
+async def test_partner_signature_is_accepted_as_an_alternative_to_a_scope(gateway: EdgeApp) -> None:
     answer = await gateway.client.post("/api/v1/fund", headers={"X-API-Key-ID": PARTNER.id})
     assert answer.json() == {"by": PARTNER.id}
 
 
-async def test_order_of_checks(gateway: EdgeApp) -> None:
-    """What is wrong first in the documented order is what is answered."""
+async def test_errors_are_checked_in_the_documented_order(gateway: EdgeApp) -> None:
     too_large = b'{"name": 1' + b" " * 2_000_000
     broken = b'{"name": 1'
     wrong_type = b'{"name": 1, "pin": "x", "amount": "0"}'
@@ -272,7 +273,7 @@ async def test_order_of_checks(gateway: EdgeApp) -> None:
         assert answer.status_code == status
 
 
-async def test_unexpected_failure(gateway: EdgeApp) -> None:
+async def test_unexpected_error_returns_500_without_values(gateway: EdgeApp) -> None:
     headers = build_bearer_headers(WRITER) | TRACE_HEADERS
     answer = await gateway.client.post("/api/v1/fails", json=VALID_THING, headers=headers)
     body = assert_error(answer, 500, "INTERNAL_ERROR")
@@ -282,14 +283,14 @@ async def test_unexpected_failure(gateway: EdgeApp) -> None:
 
 
 @pytest.mark.parametrize("given", ["a", "A-z.0_9", "x" * 128])
-async def test_request_id_is_echoed(gateway: EdgeApp, given: str) -> None:
+async def test_valid_request_id_is_echoed(gateway: EdgeApp, given: str) -> None:
     for path in ("/health", "/api/v1/things", "/nowhere"):
         answer = await gateway.client.get(path, headers={"X-Request-ID": given})
         assert answer.headers["x-request-id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 129, "a b", "ä", "a/b", "<script>"])
-async def test_request_id_is_made(gateway: EdgeApp, given: str) -> None:
+async def test_invalid_request_id_is_replaced(gateway: EdgeApp, given: str) -> None:
     headers = {b"X-Request-ID": given.encode("latin-1")}
     made = {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
     made |= {(await gateway.client.get("/health", headers=headers)).headers["x-request-id"]}
@@ -297,12 +298,12 @@ async def test_request_id_is_made(gateway: EdgeApp, given: str) -> None:
     assert given not in made
 
 
-async def test_a_public_endpoint_knows_nobody(gateway: EdgeApp) -> None:
+async def test_public_endpoint_treats_the_caller_as_anonymous(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/api/v1/open", headers=build_bearer_headers(ADMIN))
     assert answer.json()["actor"] == {"type": "anonymous", "id": "anonymous"}
 
 
-async def test_raw_bodies(gateway: EdgeApp) -> None:
+async def test_raw_body_is_accepted_up_to_its_limit(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/upload", content=b"\xff" * 64, headers=build_bearer_headers(WRITER)
     )
@@ -313,7 +314,7 @@ async def test_raw_bodies(gateway: EdgeApp) -> None:
     assert_error(answer, 413, "PAYLOAD_TOO_LARGE")
 
 
-async def test_health(gateway: EdgeApp) -> None:
+async def test_health_reflects_the_ledger(gateway: EdgeApp) -> None:
     answer = await gateway.client.get("/health")
     assert answer.status_code == 200
     assert answer.json() == {

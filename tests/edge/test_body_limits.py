@@ -1,4 +1,4 @@
-"""The limit of a body holds every acceptable value of its fields, and little more."""
+"""Body limits: large enough for every acceptable value of the fields, and little more."""
 
 from itertools import chain
 from typing import Annotated, Any, get_args, get_origin
@@ -13,7 +13,7 @@ from tapgate.edge.fields import FreeText, ListLength, Metadata, Text, TextRule
 from tapgate.edge.schemas import build_example
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: Files, and a token of which only short ones exist.
+#: Files, and a token that is always short.
 EXPLICIT_LIMITS = {
     "POST /api/v1/cards/upload-csv": 8 * MEBIBYTE,
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
@@ -23,7 +23,7 @@ ENDPOINTS = [one for one in chain.from_iterable(ENDPOINT_GROUPS) if one.body_typ
 
 
 def build_longest_value(kind: Any) -> Any:
-    """The value that takes up the most bytes when all of its characters are escaped."""
+    """Return the value with the longest encoding if all its characters are escaped."""
     rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
         return {
@@ -39,7 +39,7 @@ def build_longest_value(kind: Any) -> Any:
 
 
 def encode_escaped(value: Any) -> bytes:
-    """As a client may write it: everything in escapes, and indented."""
+    """Encode with every character escaped and indentation, as a client may."""
     if isinstance(value, dict):
         members = [
             b'\n  "%b": %b' % (name.encode(), encode_escaped(one)) for name, one in value.items()
@@ -55,7 +55,7 @@ def encode_escaped(value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_the_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
+def test_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
     endpoint: Endpoint,
 ) -> None:
     if endpoint.name in EXPLICIT_LIMITS:
@@ -66,7 +66,7 @@ def test_the_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
     assert size <= endpoint.body_limit <= MAX_JSON_BYTES
 
 
-def test_a_limit_grows_with_the_fields() -> None:
+def test_body_limit_grows_with_the_fields() -> None:
     class Small(msgspec.Struct):
         name: Text
 

@@ -15,11 +15,11 @@ BEHIND_PROXY = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")]
     [
         ("10.0.0.1", b"203.0.113.7", "203.0.113.7"),
         ("::1", b"203.0.113.7", "203.0.113.7"),
-        ("10.0.0.1", b"198.51.100.1, 203.0.113.7", "203.0.113.7"),  # the first may be made up
+        ("10.0.0.1", b"198.51.100.1, 203.0.113.7", "203.0.113.7"),  # the first may be forged
         ("10.0.0.1", b"203.0.113.7, 10.0.0.2", "203.0.113.7"),  # two proxies
         ("10.0.0.1", b"", "10.0.0.1"),
         ("10.0.0.1", b"unknown", "10.0.0.1"),
-        ("203.0.113.9", b"10.0.0.3", "203.0.113.9"),  # no proxy of ours
+        ("203.0.113.9", b"10.0.0.3", "203.0.113.9"),  # not a trusted proxy
         ("local", b"203.0.113.7", "local"),
         ("10.0.0.1", b"203.0.113.7:5678", "203.0.113.7"),
         ("10.0.0.1", b"198.51.100.1:1, 203.0.113.7:5678, 10.0.0.2:80", "203.0.113.7"),
@@ -31,17 +31,19 @@ BEHIND_PROXY = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")]
         ("10.0.0.1", b"203.0.113.7:123456", "10.0.0.1"),
         ("10.0.0.1", b"[203.0.113.7:1", "10.0.0.1"),
         ("10.0.0.1", b"fe80::1%any text", "10.0.0.1"),
-        ("::ffff:10.0.0.1", b"203.0.113.7", "203.0.113.7"),  # a socket for IPv4 and IPv6
+        ("::ffff:10.0.0.1", b"203.0.113.7", "203.0.113.7"),  # a dual-stack socket
         ("10.0.0.1", b"192.0.2.1," * 6_000 + b"203.0.113.7", "203.0.113.7"),
-        # Cut off in the middle of an address: what is left of it could be another one.
+        # Truncated in the middle of an address, whose remainder could be another address.
         ("10.0.0.1", b"192.0.2.1, " + b"10.0.0.2," * 56 + b"10.0.0.3", "10.0.0.2"),
     ],
 )
-def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None:
+def test_client_address_is_the_last_untrusted_hop(
+    peer: str, forwarded: bytes, address: str
+) -> None:
     assert BEHIND_PROXY.resolve(peer, {b"x-forwarded-for": forwarded}) == address
 
 
-def test_long_headers_are_not_kept() -> None:
+def test_long_headers_are_not_cached() -> None:
     behind = ClientAddresses([ip_network("10.0.0.0/8")])
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
@@ -52,7 +54,7 @@ def test_long_headers_are_not_kept() -> None:
     assert after - before < 1_000_000
 
 
-def test_without_trusted_proxies_only_the_peer_counts() -> None:
+def test_forwarded_address_is_ignored_without_trusted_proxies() -> None:
     assert (
         ClientAddresses([]).resolve("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
         == "127.0.0.1"
@@ -70,8 +72,8 @@ def test_forwarded_address_without_a_trusted_proxy_is_logged_once(lines: LogCapt
     assert "TAPGATE_TRUSTED_PROXIES" in line["hint"]
 
 
-def test_proxies_may_add_lines_of_their_own() -> None:
-    """The last line alone would be the trusted proxy's own word about another proxy."""
+def test_forwarded_addresses_in_several_header_lines_are_combined() -> None:
+    """The last line alone would contain only a trusted proxy's statement about another proxy."""
     headers: dict[bytes, bytes] = {}
     for hop in (b"198.51.100.1", b"203.0.113.7", b"10.0.0.2"):
         add_header(headers, b"x-forwarded-for", hop)
@@ -85,19 +87,19 @@ def test_proxies_may_add_lines_of_their_own() -> None:
         ("2001:DB8:1:2::1", "2001:db8:1:2:0::1"),
     ],
 )
-def test_a_household_is_one_to_a_limit(one: str, other: str) -> None:
+def test_addresses_of_one_ipv6_network_share_a_key(one: str, other: str) -> None:
     assert get_address_key(one) == get_address_key(other)
 
 
-def test_neighbours_are_not() -> None:
+def test_different_networks_have_different_keys() -> None:
     addresses = [
         "2001:db8:1:2::1",
         "2001:db8:1:3::1",
         "203.0.113.7",
         "203.0.113.8",
-        "::ffff:203.0.113.7",  # an IPv4 peer of a socket for both
+        "::ffff:203.0.113.7",  # an IPv4 peer of a dual-stack socket
         "::ffff:203.0.113.8",
-        "64:ff9b::203.0.113.7",  # one that a network of IPv6 alone translates
+        "64:ff9b::203.0.113.7",  # translated by NAT64
         "64:ff9b::203.0.113.8",
         "local",
     ]

@@ -1,4 +1,4 @@
-"""How many connections a process has, by address and in total, and what one too many gets."""
+"""Connection limits of a process, per address and in total, and the response above them."""
 
 import asyncio
 import resource
@@ -36,7 +36,7 @@ def admit_each(limit: ConnectionLimit, *addresses: str) -> list[bool]:
     return [limit.acquire(address) is not None for address in addresses]
 
 
-def test_one_address_has_a_share_and_gets_it_back(tmp_path: Path) -> None:
+def test_connections_per_address_are_limited_and_released(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 10, 2)
     first = connections.acquire("192.0.2.1")
     assert admit_each(connections, *["192.0.2.1"] * 3) == [True, False, False]
@@ -47,7 +47,7 @@ def test_one_address_has_a_share_and_gets_it_back(tmp_path: Path) -> None:
     assert admit_each(connections, "192.0.2.1", "192.0.2.1") == [True, False]
 
 
-def test_addresses_of_one_ipv6_network_share(tmp_path: Path) -> None:
+def test_addresses_of_one_ipv6_network_share_the_limit(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 10, 2)
     assert admit_each(connections, *(f"2001:db8::{n}" for n in range(4))) == [
         True,
@@ -58,19 +58,19 @@ def test_addresses_of_one_ipv6_network_share(tmp_path: Path) -> None:
     assert admit_each(connections, "2001:db8:0:1::1") == [True]
 
 
-def test_the_total_holds_for_all(tmp_path: Path) -> None:
+def test_total_limit_applies_to_all_addresses(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 3, 2)
     assert admit_each(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
 
 
-def test_a_trusted_proxy_has_no_share_but_a_reserve(tmp_path: Path) -> None:
+def test_trusted_proxy_has_no_address_limit_and_a_reserve(tmp_path: Path) -> None:
     connections = build_limit(tmp_path, 16, 2, "10.0.0.1")
     direct = admit_each(connections, *(f"192.0.2.{n}" for n in range(20)))
     assert direct.count(True) == 14  # all but an eighth
     assert admit_each(connections, *["10.0.0.1"] * 3) == [True, True, False]
 
 
-async def test_a_worker_exempts_trusted_proxies_from_the_share_of_bodies(
+async def test_worker_exempts_trusted_proxies_from_the_body_budget_share(
     gateway: EdgeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BodyBudget(8_000)
@@ -84,7 +84,7 @@ async def test_a_worker_exempts_trusted_proxies_from_the_share_of_bodies(
     ("files", "connections"),
     [(1024, 768), (300, 150), (100_000, 4096), (resource.RLIM_INFINITY, 4096)],
 )
-def test_the_total_stays_below_the_limit_of_open_files(
+def test_total_limit_stays_below_the_open_file_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, connections: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
@@ -94,7 +94,7 @@ def test_the_total_stays_below_the_limit_of_open_files(
 
 @pytest.mark.parametrize("protocol", [HttpProtocol, MessengerWire])
 @pytest.mark.parametrize("sends_first", [False, True])
-async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
+async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot(
     gateway: EdgeApp, tmp_path: Path, protocol: Any, sends_first: bool
 ) -> None:
     connections = build_limit(tmp_path, 10, 2)
@@ -122,7 +122,7 @@ async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
 async def serve(
     gateway: EdgeApp, protocol: Any, connections: ConnectionLimit
 ) -> AsyncIterator[int]:
-    """The application behind a worker's own accept loop."""
+    """Run the application behind a worker's accept loop."""
     config = uvicorn.Config(
         cast(Any, gateway.app),
         http=protocol,

@@ -1,4 +1,4 @@
-"""What a connection may make the process hold, parse or wait for."""
+"""Limits on what one connection can make the process buffer, parse or wait for."""
 
 import asyncio
 import tracemalloc
@@ -23,7 +23,7 @@ HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.fixture
 def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
-    """So small that one body of a few kibibytes above the free share exhausts it."""
+    """A budget that one body of a few kibibytes above the free share exhausts."""
     small = BodyBudget(8 * 1024, share=8 * 1024)
     monkeypatch.setattr(BoundedConnection, "body_budget", small)
     return small
@@ -50,7 +50,7 @@ def traced() -> Iterator[None]:
     ids=["trailer", "trailers", "extension", "extensions", "blank lines", "target", "field"],
 )
 @pytest.mark.usefixtures("traced")
-async def test_what_never_ends_is_refused(start: bytes, endless: bytes) -> None:
+async def test_endless_input_is_rejected_with_bounded_memory(start: bytes, endless: bytes) -> None:
     client = connect(SimulatedLoop())
     before, _ = tracemalloc.get_traced_memory()
     client.send(start)
@@ -65,7 +65,7 @@ async def test_what_never_ends_is_refused(start: bytes, endless: bytes) -> None:
     assert peak - before < MEBIBYTE
 
 
-async def test_a_body_pays_for_the_framing_of_its_chunks(port: int) -> None:
+async def test_chunk_framing_is_accepted_in_proportion_to_the_body(port: int) -> None:
     body = b"x" * 15_000
     async with open_connection(port) as line:
         await line.send(CHUNKED_HEAD + b"1\r\nx\r\n" * len(body) + b"0\r\nX: trailer\r\n\r\n")
@@ -77,7 +77,7 @@ async def test_a_body_pays_for_the_framing_of_its_chunks(port: int) -> None:
 
 
 @pytest.mark.usefixtures("traced")
-async def test_tiny_chunks_cost_little_more_than_their_bytes(gateway: EdgeApp) -> None:
+async def test_tiny_chunks_need_little_more_memory_than_their_bytes(gateway: EdgeApp) -> None:
     client = connect(SimulatedLoop())
     client.protocol._respond = gateway.app.respond
     data = b"2\r\nxx\r\n" * 8_000
@@ -93,8 +93,8 @@ async def test_tiny_chunks_cost_little_more_than_their_bytes(gateway: EdgeApp) -
 
 
 @pytest.mark.usefixtures("traced")
-async def test_pipelined_requests_are_parsed_as_they_are_answered() -> None:
-    """One read has room for thousands of them."""
+async def test_pipelined_requests_are_parsed_as_responses_are_sent() -> None:
+    """One read can contain thousands of requests."""
     client = connect(SimulatedLoop())
     request = b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n"
     data = request * 8_000
@@ -121,7 +121,7 @@ async def test_pipelined_requests_are_parsed_as_they_are_answered() -> None:
         b"GET /health HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
     ],
 )
-async def test_a_request_without_exactly_one_host_is_refused(port: int, head: bytes) -> None:
+async def test_request_without_exactly_one_valid_host_is_rejected(port: int, head: bytes) -> None:
     async with open_connection(port) as line:
         await line.send(head)
         answer = await line.read_response()
@@ -131,19 +131,19 @@ async def test_a_request_without_exactly_one_host_is_refused(port: int, head: by
 
 
 @pytest.mark.parametrize("host", [b"", b"pay.example", b"pay.example:8000", b"[::1]:8000", b"a_b"])
-async def test_hosts_of_all_kinds_are_accepted(port: int, host: bytes) -> None:
+async def test_valid_hosts_are_accepted(port: int, host: bytes) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
         assert (await line.read_response()).status_code == 200
 
 
-async def test_a_target_that_is_too_long_is_named(port: int) -> None:
+async def test_target_that_is_too_long_is_reported(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health?" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
         assert (await line.read_response()).json()["message"] == "The request target is too long"
 
 
-async def test_a_credential_is_checked_before_the_body_arrives(port: int) -> None:
+async def test_credential_is_checked_before_the_body_arrives(port: int) -> None:
     for path, credential, status in (
         (b"/api/v1/things", b"", 401),
         (b"/api/v1/things", b"Authorization: Bearer nobody\r\n", 401),
@@ -160,7 +160,7 @@ async def test_a_credential_is_checked_before_the_body_arrives(port: int) -> Non
             assert (await line.read_response()).status_code == 413
 
 
-async def test_a_signature_is_verified_when_the_body_has_arrived(port: int) -> None:
+async def test_signature_is_verified_after_the_body_has_arrived(port: int) -> None:
     head = b"POST /pay HTTP/1.1\r\nHost: x\r\nX-API-Key-ID: %b\r\n" % TERMINAL.id.encode()
     async with open_connection(port) as line:
         await line.send(head + b"Content-Length: 2\r\n\r\n")
@@ -170,7 +170,7 @@ async def test_a_signature_is_verified_when_the_body_has_arrived(port: int) -> N
 
 
 @pytest.mark.parametrize("framing", ["length", "chunks"])
-async def test_a_large_body_of_a_signer_that_the_route_refuses_is_not_received(
+async def test_large_body_of_a_signer_without_access_is_not_received(
     port: int, framing: str
 ) -> None:
     head = b"POST /api/v1/large-upload HTTP/1.1\r\nHost: x\r\nX-API-Key-ID: %b\r\n" % (
@@ -188,7 +188,7 @@ async def test_a_large_body_of_a_signer_that_the_route_refuses_is_not_received(
     assert "x-ratelimit-remaining" in answer.headers
 
 
-async def test_a_refusal_of_an_unproven_signer_is_not_recorded(gateway: EdgeApp) -> None:
+async def test_denial_of_an_unverified_signer_is_not_recorded(gateway: EdgeApp) -> None:
     for size, recorded in ((DEFAULT_BODY_BYTES + 1, 0), (DEFAULT_BODY_BYTES, 1)):
         answer = await gateway.client.post(
             "/api/v1/large-upload", content=b"x" * size, headers={"X-API-Key-ID": TERMINAL.id}
@@ -197,7 +197,7 @@ async def test_a_refusal_of_an_unproven_signer_is_not_recorded(gateway: EdgeApp)
         assert len(gateway.denials) == recorded
 
 
-async def test_a_credential_that_is_revoked_while_the_body_arrives_is_refused(
+async def test_credential_revoked_while_the_body_arrives_is_rejected(
     gateway: EdgeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = dict(gateway.services.authenticator.bearers)  # type: ignore[attr-defined]
@@ -214,7 +214,7 @@ async def test_a_credential_that_is_revoked_while_the_body_arrives_is_refused(
     assert answer.status_code == 401
 
 
-async def test_a_caller_is_charged_once_for_a_body_that_arrives_late(gateway: EdgeApp) -> None:
+async def test_caller_is_charged_once_for_a_body_that_arrives_late(gateway: EdgeApp) -> None:
     answers = [
         await gateway.client.post(
             "/api/v1/fund", content=b"{}", headers=build_bearer_headers(WRITER)
@@ -251,7 +251,7 @@ async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
             await asyncio.sleep(0.01)
 
 
-async def test_a_connection_that_is_lost_frees_its_share(
+async def test_lost_connection_releases_its_share_of_the_budget(
     server: EdgeServer, budget: BodyBudget
 ) -> None:
     async with open_connection(server.port) as line:
@@ -268,10 +268,10 @@ async def test_a_connection_that_is_lost_frees_its_share(
 
 
 @pytest.mark.parametrize(("pause", "size"), [(10.0, 4), (1.0, 512)])
-async def test_a_body_that_arrives_too_slowly_is_cut_off(
+async def test_body_below_the_minimum_rate_is_disconnected(
     gateway: EdgeApp, pause: float, size: int
 ) -> None:
-    """Without a pause that is too long, but below the minimum rate."""
+    """No single pause exceeds the stall timeout."""
     loop = SimulatedLoop()
     client = connect(loop)
     client.protocol._respond = gateway.app.respond
@@ -283,7 +283,7 @@ async def test_a_body_that_arrives_too_slowly_is_cut_off(
     assert loop.now > http_protocol._MIN_RATE_GRACE_SECONDS
 
 
-async def test_a_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
+async def test_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.protocol._respond = gateway.app.respond
@@ -295,7 +295,7 @@ async def test_a_body_at_the_minimum_rate_is_received(gateway: EdgeApp) -> None:
     assert [status for _, status in client.responses] == [200]
 
 
-async def test_a_client_that_pipelines_and_does_not_read_is_disconnected() -> None:
+async def test_client_that_pipelines_without_reading_is_disconnected() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -306,7 +306,7 @@ async def test_a_client_that_pipelines_and_does_not_read_is_disconnected() -> No
     assert client.closed
 
 
-async def test_a_client_that_reads_in_time_gets_its_pipelined_response() -> None:
+async def test_client_that_reads_in_time_gets_its_pipelined_response() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.protocol.pause_writing()
@@ -324,10 +324,10 @@ def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
     budget.is_trusted = lambda address: address == "10.0.0.1"
     one, other, proxy = "2001:db8::1", "2001:db8::2", "10.0.0.1"
     assert budget.resize(one, 0, FREE_BODY_BYTES + 1_500) == 1_500
-    assert budget.resize(other, 0, FREE_BODY_BYTES + 501) is None  # of the same network
+    assert budget.resize(other, 0, FREE_BODY_BYTES + 501) is None  # same network
     assert budget.resize(other, 0, FREE_BODY_BYTES + 500) == 500
     assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_000) == 2_000
-    assert budget.resize(proxy, 0, FREE_BODY_BYTES + 4_001) is None  # the whole budget applies
+    assert budget.resize(proxy, 0, FREE_BODY_BYTES + 4_001) is None  # only the total budget applies
     assert budget.resize(proxy, 0, FREE_BODY_BYTES + 4_000) == 4_000
     assert budget.resize(one, 1_500, 0) == 0
     assert budget.resize(other, 500, FREE_BODY_BYTES + 2_000) == 2_000

@@ -1,4 +1,4 @@
-"""Bodies and queries: 400 for what is not of the right type, 422 for what is not acceptable."""
+"""Decoding of bodies and queries: 400 for a wrong type, 422 for an unacceptable value."""
 
 import json
 from typing import Annotated, Any
@@ -80,7 +80,7 @@ def get_validation_error(content: bytes, kind: type[msgspec.Struct] = Thing) -> 
         ),
     ],
 )
-def test_wrong_types_are_400(content: bytes, fields: dict[str, str]) -> None:
+def test_wrong_type_returns_400(content: bytes, fields: dict[str, str]) -> None:
     assert get_validation_error(content) == (400, fields)
 
 
@@ -121,7 +121,7 @@ def test_wrong_types_are_400(content: bytes, fields: dict[str, str]) -> None:
         ({"metadata": {"a": [[]] * 5000}}, "metadata"),
     ],
 )
-def test_bad_values_are_422(changes: dict[str, Any], field: str) -> None:
+def test_invalid_value_returns_422(changes: dict[str, Any], field: str) -> None:
     status, fields = get_validation_error(build_body(**changes))
     assert (status, list(fields)) == (422, [field])
 
@@ -129,29 +129,29 @@ def test_bad_values_are_422(changes: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize(
     "value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000]
 )
-def test_metadata_that_is_stored_as_it_is(value: Any) -> None:
+def test_metadata_values_are_kept_unchanged(value: Any) -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body(metadata={"a": value}))
     assert thing.metadata == {"a": value}
 
 
-def test_only_the_first_of_many_bad_items_are_named() -> None:
+def test_only_the_first_invalid_items_are_reported() -> None:
     status, fields = get_validation_error(build_body(parts=[{"label": ""}] * 1000))
     assert (status, len(fields)) == (422, 20)
 
 
-def test_a_list_that_is_too_long_is_not_checked_item_by_item() -> None:
+def test_items_of_a_list_that_is_too_long_are_not_checked() -> None:
     assert get_validation_error(build_body(tags=[""] * 1000)) == (
         422,
         {"tags": "must have 0 to 3 items"},
     )
 
 
-def test_a_lone_surrogate_in_a_large_body_is_bad_json() -> None:
+def test_lone_surrogate_in_a_large_body_is_invalid_json() -> None:
     content = build_body()[:-1] + b', "unknown": "' + b"x" * 16_384 + rb'", "note": "\ud800"}'
     assert get_validation_error(content) == (400, {"body": "is not JSON"})
 
 
-def test_null_in_a_large_body_is_as_absent() -> None:
+def test_null_in_a_large_body_is_treated_as_absent() -> None:
     content = build_body(colour=None)[:-1] + b', "unknown": "' + b"x" * 100_000 + b'"}'
     assert BodyDecoder(Thing, "SLE").decode(content).colour == "red"
 
@@ -159,12 +159,12 @@ def test_null_in_a_large_body_is_as_absent() -> None:
 @pytest.mark.parametrize(
     "note", [rb"\\ud800", rb"\\\\ud800", rb"\ud83d\ude00\\ud83d", rb"\uD83D\uDe00"]
 )
-def test_what_only_looks_like_a_lone_surrogate_is_kept(note: bytes) -> None:
+def test_escaped_text_resembling_a_lone_surrogate_is_kept(note: bytes) -> None:
     content = build_body(colour=None)[:-1] + b', "note": "' + note + b'"}'
     assert BodyDecoder(Thing, "SLE").decode(content).note == json.loads(b'"' + note + b'"')
 
 
-def test_all_bad_fields_are_named() -> None:
+def test_all_invalid_fields_are_reported() -> None:
     status, fields = get_validation_error(
         build_body(name="", pin="x", amount="0", tags=["", "ok", ""])
     )
@@ -172,7 +172,7 @@ def test_all_bad_fields_are_named() -> None:
 
 
 @pytest.mark.parametrize("escape", [rb"\ud800", rb"\udc00x", rb"\ud800\u0041", rb"\ud83d"])
-def test_lone_surrogates_are_bad_values(escape: bytes) -> None:
+def test_lone_surrogates_are_invalid_values(escape: bytes) -> None:
     content = b'{"name": "' + escape + b'", "pin": "4071", "amount": "5"}'
     assert get_validation_error(content) == (
         422,
@@ -184,24 +184,24 @@ def test_lone_surrogates_are_bad_values(escape: bytes) -> None:
     assert get_validation_error(in_metadata)[0] == 422
 
 
-def test_lone_surrogates_in_what_is_ignored_do_no_harm() -> None:
+def test_lone_surrogate_in_an_unknown_field_is_ignored() -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body()[:-1] + rb', "unknown": "\ud800"}')
     assert thing.name == "Lamp"
 
 
-def test_null_is_as_absent_beside_a_lone_surrogate() -> None:
+def test_null_is_treated_as_absent_next_to_a_lone_surrogate() -> None:
     thing = BodyDecoder(Thing, "SLE").decode(
         build_body(colour=None)[:-1] + rb', "unknown": "\ud800"}'
     )
     assert thing.colour == "red"
 
 
-def test_surrogate_pairs_are_characters() -> None:
+def test_surrogate_pairs_are_decoded_as_characters() -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body()[:-1] + rb', "note": "\ud83d\ude00"}')
     assert thing.note == "\N{GRINNING FACE}"
 
 
-def test_null_is_as_absent() -> None:
+def test_null_is_treated_as_absent() -> None:
     read = BodyDecoder(Thing, "SLE").decode
     content = build_body(colour=None, email=None, tags=None, parts=[{"label": "x", "weight": None}])
     thing = read(content)
@@ -209,12 +209,12 @@ def test_null_is_as_absent() -> None:
     assert thing.parts[0].weight == 1
 
 
-def test_null_inside_metadata_is_a_value() -> None:
+def test_null_inside_metadata_is_kept() -> None:
     thing = BodyDecoder(Thing, "SLE").decode(build_body(colour=None, metadata={"a": None}))
     assert thing.metadata == {"a": None}
 
 
-def test_values_are_kept_in_their_normal_form() -> None:
+def test_values_are_normalized() -> None:
     thing = BodyDecoder(Thing, "SLE").decode(
         build_body(amount="0005", phone_number="+232 (76) 12-34.56", email="Aminata@Example.COM")
     )
@@ -223,13 +223,13 @@ def test_values_are_kept_in_their_normal_form() -> None:
     assert thing.email == "aminata@example.com"
 
 
-def test_amounts_are_of_the_platforms_currency() -> None:
+def test_amounts_use_the_platform_currency() -> None:
     assert BodyDecoder(Thing, "JPY").decode(build_body(amount="500")).amount == "500"
     with pytest.raises(ApiError):
         BodyDecoder(Thing, "JPY").decode(build_body(amount="500.00"))
 
 
-def test_invalid_is_400_where_the_interface_says_so() -> None:
+def test_invalid_value_returns_400_where_the_endpoint_declares_it() -> None:
     reader = BodyDecoder(PinChange, "SLE", invalid=Code.INVALID_REQUEST)
     with pytest.raises(ApiError) as caught:
         reader.decode(b'{"old_pin": "x", "new_pin": "12"}')
@@ -239,7 +239,7 @@ def test_invalid_is_400_where_the_interface_says_so() -> None:
     }
 
 
-def test_a_type_without_rules_is_refused_when_it_is_declared() -> None:
+def test_type_without_rules_is_rejected_at_declaration() -> None:
     class Anything(msgspec.Struct):
         value: Any
 
@@ -280,7 +280,7 @@ def test_a_type_without_rules_is_refused_when_it_is_declared() -> None:
         ("&" * 100, "query"),
     ],
 )
-async def test_bad_queries(gateway: EdgeApp, query: str, field: str) -> None:
+async def test_invalid_query_returns_422(gateway: EdgeApp, query: str, field: str) -> None:
     answer = await gateway.client.get(
         f"/api/v1/things?{query}", headers=build_bearer_headers(READER)
     )
@@ -292,14 +292,14 @@ async def test_bad_queries(gateway: EdgeApp, query: str, field: str) -> None:
     "query",
     ["", "limit=100", "colour=red", "from=a+b%20c", "unknown=1&unknown=2", "&&", "from=a=b"],
 )
-async def test_good_queries(gateway: EdgeApp, query: str) -> None:
+async def test_valid_query_is_accepted(gateway: EdgeApp, query: str) -> None:
     answer = await gateway.client.get(
         f"/api/v1/things?{query}", headers=build_bearer_headers(READER)
     )
     assert answer.status_code == 200
 
 
-async def test_pages(gateway: EdgeApp) -> None:
+async def test_cursor_pages_through_all_items(gateway: EdgeApp) -> None:
     seen: list[int] = []
     cursor, pages = "", 0
     while True:
@@ -317,7 +317,7 @@ async def test_pages(gateway: EdgeApp) -> None:
     assert pages == 3
 
 
-async def test_the_answer_names_the_field_in_words(gateway: EdgeApp) -> None:
+async def test_error_message_names_the_field(gateway: EdgeApp) -> None:
     answer = await gateway.client.post(
         "/api/v1/things", json={}, headers=build_bearer_headers(WRITER)
     )

@@ -1,4 +1,4 @@
-"""The docs page comes whole from the gateway, and may do nothing but show the interface."""
+"""The docs page is served entirely by the gateway under a strict content security policy."""
 
 import re
 
@@ -9,7 +9,7 @@ from edge.builders import EdgeApp
 FILES = ["start.js", "swagger-ui-bundle.js", "swagger-ui.css"]
 
 
-async def test_the_page_uses_only_its_own_files(gateway: EdgeApp) -> None:
+async def test_docs_page_uses_only_its_own_files(gateway: EdgeApp) -> None:
     page = await gateway.client.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
@@ -18,7 +18,7 @@ async def test_the_page_uses_only_its_own_files(gateway: EdgeApp) -> None:
         assert (await gateway.client.get(f"/docs/{name}")).status_code == 200
 
 
-async def test_nothing_runs_inline(gateway: EdgeApp) -> None:
+async def test_docs_page_has_no_inline_scripts(gateway: EdgeApp) -> None:
     page = await gateway.client.get("/docs")
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self';" in policy
@@ -28,7 +28,7 @@ async def test_nothing_runs_inline(gateway: EdgeApp) -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", *(f"/docs/{name}" for name in FILES)])
-async def test_files_are_cached_by_their_content(gateway: EdgeApp, path: str) -> None:
+async def test_docs_files_are_revalidated_by_etag(gateway: EdgeApp, path: str) -> None:
     first = await gateway.client.get(path)
     again = await gateway.client.get(path, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")

@@ -42,7 +42,7 @@ class ConcurrentCallers:
                 await asyncio.sleep(0)
 
     async def gather_statuses(self) -> list[int]:
-        """HTTP statuses in the order of the calls."""
+        """Return the HTTP statuses in the order of the calls."""
         done = await asyncio.gather(*self.tasks, return_exceptions=True)
         return [outcome.status if isinstance(outcome, ApiError) else 200 for outcome in done]
 
@@ -67,22 +67,22 @@ async def test_waiting_groups_take_turns(callers: ConcurrentCallers) -> None:
     assert await callers.gather_statuses() == [200] * 7
 
 
-async def test_a_group_cannot_fill_the_queue() -> None:
+async def test_group_cannot_fill_the_queue() -> None:
     callers = ConcurrentCallers(build_limit(queue_per_group=2))
     await callers.start("a", "a", "a", "a", "b")
     await callers.finish(4)
     assert await callers.gather_statuses() == [200, 200, 200, 503, 200]
 
 
-async def test_a_new_group_displaces_the_newest_caller_of_the_longest() -> None:
+async def test_new_group_displaces_the_newest_caller_of_the_longest_queue() -> None:
     callers = ConcurrentCallers(build_limit(queue=3))
     await callers.start("a", "a", "a", "a", "b", "c", "d")
     await callers.finish(4)
-    # "d" finds three groups with one caller each: none of them has to give way.
+    # "d" finds three groups with one caller each, so no group can be displaced.
     assert await callers.gather_statuses() == [200, 200, 503, 503, 200, 200, 503]
 
 
-async def test_a_group_holds_only_its_share_of_the_slots() -> None:
+async def test_group_is_limited_to_its_share_of_the_slots() -> None:
     callers = ConcurrentCallers(build_limit(slots=3, slots_per_group=2))
     await callers.start("a", "a", "a", "b")
     assert callers.run_order == ["a", "a", "b"]
@@ -90,7 +90,7 @@ async def test_a_group_holds_only_its_share_of_the_slots() -> None:
     assert await callers.gather_statuses() == [200] * 4
 
 
-async def test_a_caller_that_waited_too_long_gets_retry_after() -> None:
+async def test_queue_timeout_returns_503_with_retry_after() -> None:
     limit = build_limit(timeout=0.01)
     async with limit.slot("a"):
         with pytest.raises(ApiError) as refused:
@@ -101,7 +101,7 @@ async def test_a_caller_that_waited_too_long_gets_retry_after() -> None:
         pass
 
 
-async def test_cancelled_callers_leave_no_slot_behind(callers: ConcurrentCallers) -> None:
+async def test_cancelled_callers_release_their_slots(callers: ConcurrentCallers) -> None:
     await callers.start("a", "b", "c")
     callers.tasks[1].cancel()
     callers.tasks[0].cancel()
@@ -113,7 +113,7 @@ async def test_cancelled_callers_leave_no_slot_behind(callers: ConcurrentCallers
     assert callers.run_order == ["a", "c", "d"]
 
 
-async def test_a_caller_cancelled_in_the_moment_of_its_turn_passes_the_slot_on(
+async def test_caller_cancelled_when_its_turn_comes_passes_the_slot_on(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "c")
@@ -125,11 +125,11 @@ async def test_a_caller_cancelled_in_the_moment_of_its_turn_passes_the_slot_on(
     assert "c" in callers.run_order
 
 
-async def test_a_caller_that_just_gave_up_does_not_hold_up_its_group(
+async def test_cancelled_waiter_does_not_block_its_group(
     callers: ConcurrentCallers,
 ) -> None:
     await callers.start("a", "b", "b")
-    # In one step: the first of "b" is cancelled, and "a" leaves before it has withdrawn.
+    # In one step: the first "b" is cancelled, and "a" leaves before "b" has withdrawn.
     (gave_up, _) = callers._limit._waiters["b"]
     gave_up.cancel()
     callers._gate.release()
@@ -138,7 +138,7 @@ async def test_a_caller_that_just_gave_up_does_not_hold_up_its_group(
     assert callers.run_order == ["a", "b"]
 
 
-async def test_a_caller_that_just_gave_up_can_be_displaced() -> None:
+async def test_cancelled_waiter_can_be_displaced() -> None:
     callers = ConcurrentCallers(build_limit(queue=2))
     await callers.start("a", "b", "b")
     callers._limit._waiters["b"][-1].cancel()

@@ -1,4 +1,4 @@
-"""Whatever a client sends: no 500, an error body of the interface, nothing of it repeated."""
+"""Fuzzed requests never cause a 500, get a valid error body, and are never echoed."""
 
 import json
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ many_examples = settings(max_examples=300)
 
 @pytest.fixture
 async def generous(tmp_path: Path) -> AsyncIterator[EdgeApp]:
-    """Enough tokens for all examples."""
+    """An application with enough rate limit tokens for all examples."""
     async with run_edge_app(
         tmp_path, TAPGATE_RATE_LIMIT="1000", TAPGATE_RATE_BURST="100000"
     ) as made:
@@ -65,14 +65,14 @@ def assert_valid_response(answer: httpx2.Response) -> None:
 
 @many_examples
 @given(content=bodies)
-async def test_bodies(generous: EdgeApp, content: bytes) -> None:
+async def test_fuzzed_bodies_get_a_valid_response(generous: EdgeApp, content: bytes) -> None:
     answer = await generous.client.post(
         "/api/v1/things", content=content, headers=build_bearer_headers(WRITER)
     )
     assert_valid_response(answer)
 
 
-# A path as a server hands it on: ASCII, without a question mark, not empty.
+# A path as passed on by a server: ASCII, no question mark, not empty.
 paths = st.lists(
     st.sampled_from(
         ["api", "v1", "things", "parts", "use", CANARY, "%43", "%", "%ff", "%00", "..", ""]
@@ -90,7 +90,9 @@ paths = st.lists(
     path=paths | paths.map(lambda path: "/api/v1/things" + path),
     query=st.binary(max_size=30).map(lambda raw: raw.replace(b"#", b"")),
 )
-async def test_paths_and_queries(generous: EdgeApp, method: str, path: str, query: bytes) -> None:
+async def test_fuzzed_paths_and_queries_get_a_valid_response(
+    generous: EdgeApp, method: str, path: str, query: bytes
+) -> None:
     scope = {
         "type": "http",
         "method": method,
@@ -115,7 +117,7 @@ header_values = st.binary(max_size=40)
     length=header_values,
     key=st.none() | header_values,
 )
-async def test_headers(
+async def test_fuzzed_headers_get_a_valid_response(
     generous: EdgeApp, authorization: bytes, request_id: bytes, length: bytes, key: bytes | None
 ) -> None:
     headers = [

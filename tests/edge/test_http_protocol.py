@@ -1,4 +1,4 @@
-"""The wire keeps to HTTP, and a client can make it keep only so much."""
+"""HttpProtocol conforms to HTTP and bounds what a client can make it buffer."""
 
 import asyncio
 import logging
@@ -31,7 +31,9 @@ WAIT_REQUEST = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
         b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_what_is_not_http(port: int, nonsense: bytes) -> None:
+async def test_malformed_http_returns_400_and_closes_the_connection(
+    port: int, nonsense: bytes
+) -> None:
     async with open_connection(port) as line:
         await line.send(nonsense)
         answer = await line.read_response()
@@ -41,7 +43,7 @@ async def test_what_is_not_http(port: int, nonsense: bytes) -> None:
         assert await line.is_closed()
 
 
-async def test_nonsense_after_a_request_does_not_spoil_its_answer(port: int) -> None:
+async def test_malformed_data_after_a_request_does_not_affect_its_response(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(HEALTH_REQUEST * 2 + b"HELLO\r\n\r\n")
         assert (await line.read_response()).status_code == 200
@@ -49,7 +51,7 @@ async def test_nonsense_after_a_request_does_not_spoil_its_answer(port: int) -> 
         assert await line.is_closed()
 
 
-async def test_http_1_0_ends_with_its_answer(port: int) -> None:
+async def test_http_1_0_connection_closes_after_the_response(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         answer = await line.read_response()
@@ -57,7 +59,7 @@ async def test_http_1_0_ends_with_its_answer(port: int) -> None:
         assert await line.is_closed()
 
 
-async def test_the_client_may_end_the_connection(port: int) -> None:
+async def test_connection_close_header_closes_the_connection(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         answer = await line.read_response()
@@ -66,10 +68,10 @@ async def test_the_client_may_end_the_connection(port: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
-async def test_no_other_protocol_is_spoken_and_the_request_is_answered(
+async def test_protocol_upgrade_is_ignored_and_the_request_is_served(
     port: int, protocol: bytes
 ) -> None:
-    """Java's client offers h2c with its first request, body and all."""
+    """Java's HTTP client offers h2c with its first request, including the body."""
     body = b'{"name": "lamp"}'
     head = (
         b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
@@ -84,14 +86,14 @@ async def test_no_other_protocol_is_spoken_and_the_request_is_answered(
         assert (await line.read_response()).status_code == 200
 
 
-async def test_connect_is_not_for_us(port: int) -> None:
+async def test_connect_method_is_rejected(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nabc")
         assert (await line.read_response()).status_code == 400
         assert await line.is_closed()
 
 
-async def test_a_head_without_end_is_refused(port: int) -> None:
+async def test_endless_head_is_rejected(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
         for _ in range(40):
@@ -100,7 +102,7 @@ async def test_a_head_without_end_is_refused(port: int) -> None:
         assert (await line.read_response()).status_code == 400
 
 
-async def test_a_large_body_before_the_next_head_is_no_large_head(port: int) -> None:
+async def test_large_body_does_not_count_toward_the_next_head(port: int) -> None:
     body = b"x" * 300_000
     head = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
     request = head + body
@@ -111,7 +113,7 @@ async def test_a_large_body_before_the_next_head_is_no_large_head(port: int) -> 
         assert (await line.read_response()).status_code == 200
 
 
-async def test_a_client_that_said_all_still_gets_its_answers(port: int) -> None:
+async def test_half_closed_client_gets_all_responses(port: int) -> None:
     release_waits.clear()
     async with open_connection(port) as line:
         await line.send(WAIT_REQUEST * 3)
@@ -122,7 +124,7 @@ async def test_a_client_that_said_all_still_gets_its_answers(port: int) -> None:
         assert await line.is_closed()
 
 
-async def test_a_client_that_stops_in_the_middle_is_not_waited_for(port: int) -> None:
+async def test_half_closed_client_with_an_incomplete_request_is_disconnected(port: int) -> None:
     for part in (HEALTH_REQUEST[:9], INCOMPLETE_REQUEST):
         async with open_connection(port) as line:
             await line.send(part)
@@ -130,7 +132,7 @@ async def test_a_client_that_stops_in_the_middle_is_not_waited_for(port: int) ->
             assert await line.is_closed()
 
 
-async def test_it_says_to_go_on_when_the_body_is_wanted(port: int) -> None:
+async def test_expect_100_continue_is_honored(port: int) -> None:
     body = b'{"old_pin": "1", "new_pin": "2"}'
     head = (
         b"POST /api/v1/things/change-pin HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
@@ -143,7 +145,7 @@ async def test_it_says_to_go_on_when_the_body_is_wanted(port: int) -> None:
         assert (await line.read_response()).status_code == 400
 
 
-async def test_an_answer_that_does_not_wait_for_the_body(port: int) -> None:
+async def test_early_response_closes_the_connection_without_reading_the_body(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
         answer = await line.read_response()
@@ -152,7 +154,7 @@ async def test_an_answer_that_does_not_wait_for_the_body(port: int) -> None:
         assert await line.is_closed()
 
 
-async def test_nonsense_after_an_early_answer_is_not_answered_again(port: int) -> None:
+async def test_malformed_data_after_an_early_response_gets_no_second_response(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         assert (await line.read_response()).status_code == 404
@@ -160,7 +162,7 @@ async def test_nonsense_after_an_early_answer_is_not_answered_again(port: int) -
         assert await line.is_closed()
 
 
-async def test_trailers_are_not_headers(port: int) -> None:
+async def test_trailers_are_not_treated_as_headers(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(
             b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -169,8 +171,8 @@ async def test_trailers_are_not_headers(port: int) -> None:
         assert (await line.read_response()).status_code == 401
 
 
-async def test_a_header_that_comes_twice_is_one_with_both_values(port: int) -> None:
-    """Of two credentials none is chosen: a proxy may have looked at the other one."""
+async def test_repeated_credential_header_is_rejected(port: int) -> None:
+    """Neither value is chosen: a proxy may have checked the other one."""
     good = b"Authorization: Bearer key_writer\r\n"
     head = b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
     async with open_connection(port) as line:
@@ -184,7 +186,7 @@ async def test_a_header_that_comes_twice_is_one_with_both_values(port: int) -> N
             assert ((await line.read_response()).status_code == 401) == refused
 
 
-async def test_many_requests_sent_ahead(port: int) -> None:
+async def test_many_pipelined_requests_all_get_responses(port: int) -> None:
     count = 10 * http_protocol._MAX_PIPELINED_REQUESTS
     async with open_connection(port) as line:
         await line.send(HEALTH_REQUEST * count)
@@ -192,7 +194,7 @@ async def test_many_requests_sent_ahead(port: int) -> None:
             assert (await line.read_response()).status_code == 200
 
 
-async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: int) -> None:
+async def test_responses_to_a_client_that_does_not_read_are_bounded(port: int) -> None:
     request = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\n\r\n"
     async with open_connection(port) as line:
         await line.send(request * 20)
@@ -203,7 +205,7 @@ async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: i
         assert sizes == [4 * 1024 * 1024] * 20
 
 
-async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
+async def test_unread_final_response_does_not_keep_the_connection_open(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
@@ -220,7 +222,7 @@ async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
             await line.read_response()
 
 
-async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
+async def test_response_header_injection_is_prevented(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"GET /api/v1/injects HTTP/1.1\r\nHost: x\r\n\r\n")
         answer = await line.read_response()
@@ -238,7 +240,7 @@ async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
         (http_protocol, "_MIN_RATE_GRACE_SECONDS", INCOMPLETE_REQUEST),
     ],
 )
-async def test_a_client_that_sends_too_slowly_is_cut_off(
+async def test_client_that_sends_too_slowly_is_disconnected(
     module: ModuleType,
     limit: str,
     sent: bytes,
@@ -254,7 +256,7 @@ async def test_a_client_that_sends_too_slowly_is_cut_off(
             await line.read_response()
 
 
-async def test_what_is_under_way_is_answered_before_the_end(
+async def test_graceful_shutdown_completes_requests_in_progress(
     server: EdgeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     release_waits.clear()

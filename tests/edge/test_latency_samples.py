@@ -1,4 +1,4 @@
-"""The newest batches and requests of a node, whichever worker is asked."""
+"""Recent batches and requests of a node, available from every worker."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tapgate.edge import latency_samples
 from tapgate.edge.latency_samples import LatencySamples
 
 
-def test_any_worker_tells_of_all(tmp_path: Path) -> None:
+def test_every_worker_lists_the_samples_of_all_workers(tmp_path: Path) -> None:
     one, other = LatencySamples(tmp_path), LatencySamples(tmp_path)
     one.add_batch(7, 0.002)
     other.add_batch(500, 0.1)
@@ -21,12 +21,12 @@ def test_any_worker_tells_of_all(tmp_path: Path) -> None:
         }
         assert [sample.seconds for sample in worker.list_requests()] == [0.25]
     one.close()
-    assert len(other.list_batches()) == 2  # it died just now
+    assert len(other.list_batches()) == 2  # one worker has just exited
     other.close()
 
 
 @pytest.mark.parametrize("more", [0, 1, 700])
-def test_the_newest_are_kept(tmp_path: Path, more: int) -> None:
+def test_newest_samples_are_kept(tmp_path: Path, more: int) -> None:
     worker = LatencySamples(tmp_path)
     for number in range(latency_samples._MAX_BATCHES + more):
         worker.add_batch(number + 1, 0.001)
@@ -36,7 +36,7 @@ def test_the_newest_are_kept(tmp_path: Path, more: int) -> None:
     worker.close()
 
 
-def test_what_is_old_does_not_count(tmp_path: Path) -> None:
+def test_old_samples_are_not_listed(tmp_path: Path) -> None:
     worker = LatencySamples(tmp_path)
     with time_machine.travel(1_800_000_000) as clock:
         worker.add_batch(1, 0.001)

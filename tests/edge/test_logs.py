@@ -1,4 +1,4 @@
-"""What is written about a request, and what never is."""
+"""Request logs: what is written and what never is."""
 
 import asyncio
 import gc
@@ -16,7 +16,7 @@ from tapgate.service import logs
 from tapgate.service.log_stream import LogStream
 
 
-async def test_one_line_per_request(gateway: EdgeApp, lines: LogCapture) -> None:
+async def test_each_request_writes_one_log_line(gateway: EdgeApp, lines: LogCapture) -> None:
     answer = await gateway.client.post(
         "/api/v1/things/lamp/parts/bulb/use?pin=1234", headers=build_bearer_headers(WRITER)
     )
@@ -35,14 +35,16 @@ async def test_one_line_per_request(gateway: EdgeApp, lines: LogCapture) -> None
     }
 
 
-async def test_a_request_to_nothing(gateway: EdgeApp, lines: LogCapture) -> None:
+async def test_unmatched_request_is_logged_without_its_path(
+    gateway: EdgeApp, lines: LogCapture
+) -> None:
     await gateway.client.get("/secret-path?a=secret")
     (line,) = lines.records
     assert (line["endpoint"], line["principal"], line["status"]) == ("unmatched", None, 404)
     assert "secret" not in lines.text
 
 
-async def test_an_unexpected_failure_is_logged_without_values(
+async def test_unexpected_error_is_logged_without_values(
     gateway: EdgeApp, lines: LogCapture
 ) -> None:
     headers = build_bearer_headers(WRITER) | TRACE_HEADERS
@@ -56,7 +58,7 @@ async def test_an_unexpected_failure_is_logged_without_values(
     assert VALID_THING["pin"] not in lines.text
 
 
-def test_secrets_are_masked_by_their_names(lines: LogCapture) -> None:
+def test_secrets_are_masked_by_field_name(lines: LogCapture) -> None:
     structlog.get_logger().info(
         "event",
         pin="1",
@@ -74,7 +76,7 @@ def test_secrets_are_masked_by_their_names(lines: LogCapture) -> None:
     assert (line["key_id"], line["opinion"], line["level"]) == ("key_2", 2, "info")
 
 
-def test_exceptions_are_logged_by_type_and_place(lines: LogCapture) -> None:
+def test_exceptions_are_logged_by_type_and_location(lines: LogCapture) -> None:
     try:
         try:
             raise KeyError("1234")
@@ -88,8 +90,10 @@ def test_exceptions_are_logged_by_type_and_place(lines: LogCapture) -> None:
     assert "1234" not in lines.text
 
 
-async def test_what_nobody_waited_for_is_logged_without_values(lines: LogCapture) -> None:
-    """The event loop writes the exception's text, and what a callback was given, into its words."""
+async def test_unhandled_task_and_callback_errors_are_logged_without_values(
+    lines: LogCapture,
+) -> None:
+    """The event loop includes the exception's text and the callback's arguments in its message."""
 
     async def fails() -> None:
         raise ValueError("1234")
@@ -97,7 +101,7 @@ async def test_what_nobody_waited_for_is_logged_without_values(lines: LogCapture
     def called(_: object) -> None:
         raise ValueError("1234")
 
-    gc.collect()  # what earlier tests left behind is not complained about here
+    gc.collect()  # collect garbage of earlier tests, so that it is not reported here
     lines.stream.truncate(0)
     lines.stream.seek(0)
     task = asyncio.create_task(fails())
@@ -122,7 +126,7 @@ async def test_what_nobody_waited_for_is_logged_without_values(lines: LogCapture
     assert "1234" not in lines.text
 
 
-def test_what_the_interpreter_would_print_is_logged_without_values(lines: LogCapture) -> None:
+def test_unhandled_interpreter_errors_are_logged_without_values(lines: LogCapture) -> None:
     class Fails:
         def __del__(self) -> None:
             raise ValueError("1234")
@@ -131,7 +135,7 @@ def test_what_the_interpreter_would_print_is_logged_without_values(lines: LogCap
         raise ValueError("1234")
 
     kept = sys.unraisablehook, threading.excepthook, sys.excepthook
-    gc.disable()  # what earlier tests left behind is none of this
+    gc.disable()  # keep garbage of earlier tests out of this log
     logs.install_exception_hooks()
     try:
         Fails()
@@ -150,7 +154,7 @@ def test_what_the_interpreter_would_print_is_logged_without_values(lines: LogCap
     assert "1234" not in lines.text
 
 
-def test_libraries_log_without_values(lines: LogCapture) -> None:
+def test_library_logs_omit_values(lines: LogCapture) -> None:
     logging.getLogger("library").warning("lost %s", "1234")
     (line,) = lines.records
     assert (line["event"], line["message"], line["level"]) == ("library", "lost %s", "warning")
@@ -162,7 +166,7 @@ def test_libraries_log_without_values(lines: LogCapture) -> None:
     assert "1234" not in lines.text
 
 
-def test_values_that_json_does_not_know(lines: LogCapture) -> None:
+def test_values_without_a_json_form_are_logged_by_type(lines: LogCapture) -> None:
     structlog.get_logger().info("event", thing=object())
     assert lines.records[0]["thing"] == "object"
 
@@ -180,7 +184,7 @@ REQUEST_LINE = logs.RequestLogLine(
 )
 
 
-def test_a_closed_log_does_not_stop_the_requests(lines: LogCapture) -> None:
+def test_closed_log_does_not_block_requests(lines: LogCapture) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     logs.configure(LogStream(writer))
@@ -189,12 +193,12 @@ def test_a_closed_log_does_not_stop_the_requests(lines: LogCapture) -> None:
     os.close(writer)
 
 
-def test_an_unread_log_does_not_stop_the_requests_and_tells_what_is_missing(
+def test_unread_log_does_not_block_requests_and_reports_missing_lines(
     lines: LogCapture,
 ) -> None:
     reader, writer = os.pipe()
     logs.configure(LogStream(writer))
-    structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than fits at once
+    structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than one write takes
     for _ in range(2_000):  # more than the pipe holds
         logs.write_request(REQUEST_LINE)
     written = os.read(reader, 1 << 20).count(b"\n")

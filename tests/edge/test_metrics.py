@@ -1,4 +1,4 @@
-"""The numbers of a node are the sum of its workers, whatever happens to one of them."""
+"""Metrics of a node are the sum over its workers, including those that have exited."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ROUTES = [("GET", "/a"), ("POST", "/b/{id}")]
 
 
 def parse_samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """name, method, endpoint and status or bound -> value"""
+    """Return the samples: (name, method, endpoint, status or bound) -> value."""
     found: dict[tuple[str, ...], float] = {}
     for family in text_string_to_metric_families(metrics.render().decode()):
         for sample in family.samples:
@@ -31,7 +31,7 @@ def count_requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
+def test_requests_are_counted_by_endpoint_and_status(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, ROUTES)
     metrics.count_request(0, 200, 0.001)
     metrics.count_request(0, 200, 0.003)
@@ -55,7 +55,7 @@ def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
     metrics.close()
 
 
-def test_any_worker_answers_for_all(tmp_path: Path) -> None:
+def test_every_worker_reports_the_sum_of_all_workers(tmp_path: Path) -> None:
     workers = [Metrics(tmp_path, ROUTES) for _ in range(3)]
     for worker in workers:
         worker.count_request(0, 200, 0.001)
@@ -64,7 +64,7 @@ def test_any_worker_answers_for_all(tmp_path: Path) -> None:
         worker.close()
 
 
-def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
+def test_restarted_worker_continues_the_counts_of_a_dead_one(tmp_path: Path) -> None:
     alive, dead = Metrics(tmp_path, ROUTES), Metrics(tmp_path, ROUTES)
     alive.count_request(0, 200, 0.001)
     dead.count_request(0, 200, 0.001)
@@ -79,7 +79,7 @@ def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
     alive.close()
 
 
-def test_other_endpoints_start_anew(tmp_path: Path) -> None:
+def test_changed_routes_reset_the_counts(tmp_path: Path) -> None:
     old = Metrics(tmp_path, ROUTES)
     old.count_request(0, 200, 0.001)
     new = Metrics(tmp_path, [*ROUTES, ("GET", "/c")])
@@ -92,14 +92,14 @@ def test_other_endpoints_start_anew(tmp_path: Path) -> None:
     newer.close()
 
 
-def test_other_parts_can_register(tmp_path: Path) -> None:
+def test_other_metrics_can_be_registered(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, ROUTES)
     Gauge("tapgate_waiting", "Commands that wait", registry=metrics.registry).set(7)
     assert b"tapgate_waiting 7.0" in metrics.render()
     metrics.close()
 
 
-async def test_the_endpoint_shows_templates_and_never_paths(gateway: EdgeApp) -> None:
+async def test_metrics_show_path_templates_and_never_paths(gateway: EdgeApp) -> None:
     await gateway.client.get("/api/v1/things/secret-name", headers=build_bearer_headers(READER))
     await gateway.client.get("/secret-path")
     answer = await gateway.client.get("/metrics")

@@ -1,4 +1,4 @@
-"""The description of the interface is valid, complete and made of the declarations."""
+"""The OpenAPI document is valid, complete and derived from the declarations."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def test_it_is_valid(document: dict[str, Any]) -> None:
+def test_document_is_valid(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
 
 
@@ -48,7 +48,7 @@ def test_every_endpoint_is_described(document: dict[str, Any]) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_every_body_has_an_example_that_is_accepted(document: dict[str, Any]) -> None:
+def test_every_body_has_a_valid_example(document: dict[str, Any]) -> None:
     for endpoint in things:
         operation = document["paths"][endpoint.path][endpoint.method.lower()]
         if endpoint.body_type in (None, bytes):
@@ -59,7 +59,7 @@ def test_every_body_has_an_example_that_is_accepted(document: dict[str, Any]) ->
         BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
-def test_rules_show_in_the_schema(document: dict[str, Any]) -> None:
+def test_field_rules_appear_in_the_schema(document: dict[str, Any]) -> None:
     thing = document["components"]["schemas"]["Thing"]
     assert thing["required"] == ["name", "pin", "amount"]
     assert thing["properties"]["name"]["maxLength"] == 255
@@ -72,7 +72,7 @@ def test_rules_show_in_the_schema(document: dict[str, Any]) -> None:
     assert document["components"]["schemas"]["Part"]["properties"]["label"]["minLength"] == 1
 
 
-def test_queries_are_parameters(document: dict[str, Any]) -> None:
+def test_query_fields_are_parameters(document: dict[str, Any]) -> None:
     parameters = document["paths"]["/api/v1/things"]["get"]["parameters"]
     by_name = {one["name"]: one for one in parameters if "name" in one}
     assert by_name.keys() == {"limit", "cursor", "colour", "from"}
@@ -81,7 +81,7 @@ def test_queries_are_parameters(document: dict[str, Any]) -> None:
     assert "ThingQuery" not in document["components"]["schemas"]
 
 
-def test_access_shows(document: dict[str, Any]) -> None:
+def test_access_appears_as_security_requirements(document: dict[str, Any]) -> None:
     create = document["paths"]["/api/v1/things"]["post"]
     assert create["security"] == [
         {"apiKey": ["things:write"]},
@@ -95,7 +95,7 @@ def test_access_shows(document: dict[str, Any]) -> None:
     assert named <= document["components"]["securitySchemes"].keys()
 
 
-def test_refusals_show_with_their_codes(document: dict[str, Any]) -> None:
+def test_error_responses_list_their_codes(document: dict[str, Any]) -> None:
     responses = document["paths"]["/api/v1/things"]["post"]["responses"]
     assert list(responses) == [
         "201", "400", "401", "403", "409", "413", "422", "429", "500", "503",
@@ -110,7 +110,7 @@ def test_refusals_show_with_their_codes(document: dict[str, Any]) -> None:
     assert "content" not in removed
 
 
-async def test_a_name_that_nothing_has_is_described_as_404(
+async def test_path_with_parameters_documents_not_found(
     gateway: EdgeApp, document: dict[str, Any]
 ) -> None:
     answer = await gateway.client.get(f"/api/v1/things/{'x' * 256}")
@@ -122,7 +122,7 @@ async def test_a_name_that_nothing_has_is_described_as_404(
             assert ("NOT_FOUND" in codes) >= ("{" in path), path
 
 
-async def test_every_file_of_the_docs_page_has_the_described_type(
+async def test_docs_files_have_the_documented_media_type(
     gateway: EdgeApp, document: dict[str, Any]
 ) -> None:
     content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
@@ -132,7 +132,7 @@ async def test_every_file_of_the_docs_page_has_the_described_type(
         assert answer.headers["content-type"].partition(";")[0] in content
 
 
-def test_it_is_the_same_every_time() -> None:
+def test_document_is_deterministic_and_small() -> None:
     assert render_openapi_document(list(things), "SLE") == render_openapi_document(
         list(things), "SLE"
     )

@@ -1,4 +1,4 @@
-"""More than a process takes on: the excess is told to come later at once, the rest is done."""
+"""Overload: excess requests get 503 immediately, and admitted requests complete."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +21,7 @@ def a_small_process(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[None]:
     if "server" in request.fixturenames:
-        request.getfixturevalue("server")  # which ends after what waits has been let go
+        request.getfixturevalue("server")  # it must stop after the waits are released
     monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", MAX_CONCURRENT)
     release_waits.clear()
     yield
@@ -59,7 +59,7 @@ async def fill_slots_by_connection(
         yield lines
 
 
-async def test_the_excess_is_refused_while_the_rest_completes(gateway: EdgeApp) -> None:
+async def test_excess_requests_get_503_while_admitted_requests_complete(gateway: EdgeApp) -> None:
     under_way = await fill_slots(gateway)
     for headers in ({}, build_bearer_headers(WRITER), {"Authorization": "Bearer nobody"}):
         answer = await gateway.client.get("/api/v1/things", headers=headers)
@@ -74,7 +74,7 @@ async def test_the_excess_is_refused_while_the_rest_completes(gateway: EdgeApp) 
     assert answer.status_code == 200
 
 
-async def test_refusals_are_counted_and_what_is_about_the_gateway_is_answered(
+async def test_rejected_requests_are_counted_and_system_endpoints_stay_available(
     gateway: EdgeApp,
 ) -> None:
     under_way = await fill_slots(gateway)
@@ -88,7 +88,7 @@ async def test_refusals_are_counted_and_what_is_about_the_gateway_is_answered(
     assert await asyncio.gather(*under_way) == [200] * MAX_CONCURRENT
 
 
-async def test_whatever_became_of_a_request_it_makes_room(gateway: EdgeApp) -> None:
+async def test_every_outcome_releases_the_slot(gateway: EdgeApp) -> None:
     for path in ("/api/v1/fails", "/api/v1/refuses", "/api/v1/things/x", "/api/v1/fund"):
         for headers in ({}, build_bearer_headers(WRITER)):
             for _ in range(2 * MAX_CONCURRENT):
@@ -97,7 +97,7 @@ async def test_whatever_became_of_a_request_it_makes_room(gateway: EdgeApp) -> N
     assert gateway.app._concurrency_limit._count == 0
 
 
-async def test_the_body_is_not_waited_for(server: EdgeServer) -> None:
+async def test_overload_response_does_not_wait_for_the_body(server: EdgeServer) -> None:
     async with fill_slots_by_connection(server) as under_way:
         async with open_connection(server.port) as line:
             await line.send(
@@ -110,8 +110,8 @@ async def test_the_body_is_not_waited_for(server: EdgeServer) -> None:
             assert (await line.read_response()).status_code == 200
 
 
-async def test_who_sends_slowly_takes_nobodys_place(server: EdgeServer) -> None:
-    """Anybody can begin thousands of bodies and never end them."""
+async def test_slow_sender_occupies_no_slot(server: EdgeServer) -> None:
+    """Any client can start thousands of bodies and never finish them."""
     unfinished = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc"
     async with fill_slots_by_connection(server, unfinished) as slow:
         async with open_connection(server.port) as line:
@@ -124,7 +124,7 @@ async def test_who_sends_slowly_takes_nobodys_place(server: EdgeServer) -> None:
             assert (await line.read_response()).content == b"abcd"
 
 
-async def test_a_refused_connection_is_closed_when_the_server_stops(
+async def test_rejected_connection_is_closed_on_shutdown(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", NEVER_SECONDS)
@@ -142,7 +142,7 @@ async def test_a_refused_connection_is_closed_when_the_server_stops(
             assert (await line.read_response()).status_code == 200
 
 
-async def test_a_refused_connection_is_answered_after_its_pause(
+async def test_rejected_connection_is_served_after_its_pause(
     server: EdgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", 0.05)

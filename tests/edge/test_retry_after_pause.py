@@ -1,4 +1,4 @@
-"""Who is told to come later is not listened to until then, and loses nothing."""
+"""After a 503, reading pauses until Retry-After has passed, and no request is lost."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ from tapgate.service import connection
 STATUSES = st.sampled_from([200, 503])
 
 
-async def test_nothing_is_read_before_the_end_of_the_pause() -> None:
+async def test_nothing_is_read_during_the_pause() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503))
@@ -36,7 +36,7 @@ async def test_nothing_is_read_before_the_end_of_the_pause() -> None:
     assert client.responses[2:] == [(RETRY_AFTER_SECONDS, 200)]
 
 
-async def test_what_was_sent_ahead_waits_too() -> None:
+async def test_pipelined_requests_wait_for_the_end_of_the_pause() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503) + build_request(200) + build_request(503) + build_request(200))
@@ -49,7 +49,7 @@ async def test_what_was_sent_ahead_waits_too() -> None:
     ]
 
 
-async def test_a_client_that_said_all_gets_its_answers_and_then_the_end() -> None:
+async def test_half_closed_client_gets_its_responses_before_the_connection_closes() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503) + build_request(200))
@@ -62,7 +62,7 @@ async def test_a_client_that_said_all_gets_its_answers_and_then_the_end() -> Non
 
 
 @pytest.mark.parametrize("ahead", [b"", build_request(200)])
-async def test_shutdown_closes_a_paused_connection_at_once(ahead: bytes) -> None:
+async def test_shutdown_closes_a_paused_connection_immediately(ahead: bytes) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503) + ahead)
@@ -74,7 +74,7 @@ async def test_shutdown_closes_a_paused_connection_at_once(ahead: bytes) -> None
     assert client.responses == [(0, 503)]
 
 
-async def test_a_client_that_goes_away_in_the_pause_leaves_nothing_behind() -> None:
+async def test_client_that_disconnects_during_the_pause_leaves_no_timer() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503))
@@ -85,7 +85,7 @@ async def test_a_client_that_goes_away_in_the_pause_leaves_nothing_behind() -> N
     assert client.responses == [(0, 503)]
 
 
-async def test_the_idle_deadline_holds_in_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_idle_timeout_applies_during_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "IDLE_TIMEOUT_SECONDS", RETRY_AFTER_SECONDS / 2)
     loop = SimulatedLoop()
     client = connect(loop)
@@ -96,7 +96,7 @@ async def test_the_idle_deadline_holds_in_the_pause(monkeypatch: pytest.MonkeyPa
     assert loop.active_timer_count == 0
 
 
-async def test_a_client_that_does_not_read_is_not_answered_when_the_pause_is_over() -> None:
+async def test_end_of_the_pause_sends_nothing_to_a_client_that_does_not_read() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503) + build_request(200))
@@ -109,7 +109,7 @@ async def test_a_client_that_does_not_read_is_not_answered_when_the_pause_is_ove
     assert client.responses == [(0, 503), (2 * RETRY_AFTER_SECONDS, 200)]
 
 
-async def test_that_a_client_reads_again_does_not_end_the_pause() -> None:
+async def test_resumed_writing_does_not_end_the_pause() -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(503) + build_request(200))
@@ -121,10 +121,10 @@ async def test_that_a_client_reads_again_does_not_end_the_pause() -> None:
 
 
 @given(st.lists(st.tuples(STATUSES, st.booleans(), st.sampled_from([0.0, 0.3, 1.0, 2.5]))))
-def test_every_request_is_answered_once_in_order_and_never_in_a_pause(
+def test_every_request_gets_one_response_in_order_and_never_during_a_pause(
     steps: list[tuple[int, bool, float]],
 ) -> None:
-    """Each step: what is asked, whether it comes in two pieces, how much later the next is."""
+    """Each step: the requested status, whether it is sent in two parts, the delay after it."""
 
     async def story() -> None:
         loop = SimulatedLoop()
@@ -146,7 +146,7 @@ def test_every_request_is_answered_once_in_order_and_never_in_a_pause(
 
 
 @pytest.mark.parametrize("status", [200, 503])
-async def test_a_closed_connection_is_gone_without_the_collector(status: int) -> None:
+async def test_closed_connection_is_freed_without_garbage_collection(status: int) -> None:
     loop = SimulatedLoop()
     client = connect(loop)
     client.send(build_request(status) + build_request(status)[:20])

@@ -1,4 +1,4 @@
-"""The same application behind the real server, where bodies come in pieces and clients vanish."""
+"""The application behind the real server, with chunked bodies and disconnecting clients."""
 
 import asyncio
 import json
@@ -11,13 +11,13 @@ from edge.builders import WRITER, things
 from edge.raw_connection import open_connection
 
 MEBIBYTE = 1024 * 1024
-#: Of the body of a thing, by its fields.
+#: Derived from the fields of a thing.
 (BODY_LIMIT,) = {one.body_limit for one in things if one.name == "POST /api/v1/things"}
 REQUEST_HEAD = b"POST /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key_writer\r\n"
 VALID_BODY = b'{"name": "Lamp", "pin": "4071", "amount": "5"}'
 
 
-async def test_connections_are_kept_alive(port: int) -> None:
+async def test_connection_is_kept_alive_across_requests_and_errors(port: int) -> None:
     async with open_connection(port) as line:
         for content, status in [(VALID_BODY, 201), (b"{", 400), (b"", 400), (VALID_BODY, 201)]:
             await line.send(REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
@@ -28,7 +28,7 @@ async def test_connections_are_kept_alive(port: int) -> None:
         assert (await line.read_response()).status_code == 200
 
 
-async def test_pipelined_requests(port: int) -> None:
+async def test_pipelined_requests_get_responses_in_order(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(
             (REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % len(VALID_BODY) + VALID_BODY) * 3
@@ -36,7 +36,7 @@ async def test_pipelined_requests(port: int) -> None:
         assert [(await line.read_response()).status_code for _ in range(3)] == [201] * 3
 
 
-async def test_a_body_in_pieces(port: int) -> None:
+async def test_chunked_body_is_accepted(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for start in range(0, len(VALID_BODY), 7):
@@ -46,7 +46,7 @@ async def test_a_body_in_pieces(port: int) -> None:
         assert (await line.read_response()).status_code == 201
 
 
-async def test_too_large_by_its_header_is_answered_at_once(port: int) -> None:
+async def test_content_length_above_the_limit_is_rejected_immediately(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Content-Length: 999999999999\r\n\r\n")
         answer = await line.read_response()
@@ -55,13 +55,13 @@ async def test_too_large_by_its_header_is_answered_at_once(port: int) -> None:
         assert answer.headers["x-request-id"]
 
 
-async def test_too_large_is_not_asked_to_go_on(port: int) -> None:
+async def test_content_length_above_the_limit_gets_no_100_continue(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
         assert (await line.read_response()).status_code == 413
 
 
-async def test_too_large_while_streaming(port: int) -> None:
+async def test_chunked_body_above_the_limit_is_rejected(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         piece = b"%x\r\n%s\r\n" % (65536, b" " * 65536)
@@ -71,7 +71,7 @@ async def test_too_large_while_streaming(port: int) -> None:
         assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-async def test_what_is_too_large_is_not_read_without_limit(port: int) -> None:
+async def test_oversized_body_is_not_read_without_limit(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(REQUEST_HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MEBIBYTE))
         assert (await line.read_response()).status_code == 413
@@ -80,7 +80,7 @@ async def test_what_is_too_large_is_not_read_without_limit(port: int) -> None:
                 await line.send(b" " * MEBIBYTE)
 
 
-async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None:
+async def test_client_that_sends_the_whole_body_first_can_read_the_response(port: int) -> None:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         for size in (BODY_LIMIT + 1, 3 * MEBIBYTE, 9 * MEBIBYTE):
             answer = await client.post("/api/v1/things", content=b" " * size)
@@ -91,7 +91,7 @@ async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None
         assert answer.status_code == 201
 
 
-async def test_a_client_that_goes_away_is_no_error(
+async def test_client_disconnect_is_counted_and_not_logged_as_an_error(
     port: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_connection(port) as line:
@@ -119,13 +119,13 @@ async def test_a_client_that_goes_away_is_no_error(
         b"CONNECT elsewhere:443 HTTP/1.1",
     ],
 )
-async def test_odd_targets(port: int, request_line: bytes) -> None:
+async def test_unusual_targets_are_rejected(port: int, request_line: bytes) -> None:
     async with open_connection(port) as line:
         await line.send(request_line + b"\r\nHost: x\r\n\r\n")
         assert (await line.read_response()).status_code in {400, 404, 405}
 
 
-async def test_head_has_no_body(port: int) -> None:
+async def test_head_response_has_no_body(port: int) -> None:
     async with open_connection(port) as line:
         await line.send(b"HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         data = b""
@@ -135,7 +135,7 @@ async def test_head_has_no_body(port: int) -> None:
         assert await line.is_closed()
 
 
-async def test_the_address_is_the_peers(port: int) -> None:
+async def test_client_address_is_the_peer_address(port: int) -> None:
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         answer = await client.get("/api/v1/open", headers={"X-Forwarded-For": "203.0.113.9"})
         assert json.loads(answer.content)["ip"] == "127.0.0.1"

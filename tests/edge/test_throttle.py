@@ -1,4 +1,4 @@
-"""One bucket per key, exact over processes, nodes, kills and restarts."""
+"""Rate limits: one bucket per key, exact across processes, nodes, kills and restarts."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
 from tapgate.service.token_buckets import NodeBuckets, RateLimit
 
-#: So slow that no token comes back while a test runs.
+#: So slow that no token is refilled while a test runs.
 SLOW_RATE = RateLimit(1 / 3600, 50)
 
 TAKE_ALL_SCRIPT = """
@@ -35,7 +35,7 @@ print(sum(buckets.take("shared").is_allowed for _ in range(40_000)), flush=True)
 
 
 class FakeMonotonicClock:
-    """The machine's, moved by hand: however long a test takes, no token comes back by itself."""
+    """A manually advanced monotonic clock, so that no token is refilled while a test runs."""
 
     def __init__(self) -> None:
         self.nanoseconds = 7_000_000_000
@@ -61,7 +61,7 @@ def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
     made.close()
 
 
-def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
+def test_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
     taken = [buckets.take("key") for _ in range(SLOW_RATE.burst + 2)]
     assert [one.is_allowed for one in taken] == [True] * SLOW_RATE.burst + [False] * 2
     assert [one.remaining for one in taken] == [*range(SLOW_RATE.burst - 1, -1, -1), 0, 0]
@@ -70,7 +70,7 @@ def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
     assert buckets.take("another").is_allowed
 
 
-def test_a_token_can_be_given_back(buckets: NodeBuckets) -> None:
+def test_token_can_be_refunded(buckets: NodeBuckets) -> None:
     slow = RateLimit(1 / 3600, 2)
     for _ in range(2):
         assert buckets.take("key", slow).is_allowed
@@ -81,7 +81,7 @@ def test_a_token_can_be_given_back(buckets: NodeBuckets) -> None:
     assert buckets.take("never taken").remaining == SLOW_RATE.burst - 1
 
 
-def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: FakeMonotonicClock) -> None:
+def test_token_is_refilled_after_its_period(tmp_path: Path, clock: FakeMonotonicClock) -> None:
     rate = RateLimit(50, 1)
     buckets = NodeBuckets(tmp_path / "buckets", rate)
     try:
@@ -116,7 +116,7 @@ def test_two_processes_share_one_bucket_exactly(tmp_path: Path) -> None:
     assert sum(counts) == 40_000
 
 
-def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
+def test_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
     path = tmp_path / "buckets"
     buckets = NodeBuckets(path, SLOW_RATE)
     holder = subprocess.Popen(
@@ -140,7 +140,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
         buckets.close()
 
 
-def test_a_file_of_an_earlier_boot_refuses_nobody(
+def test_file_from_an_earlier_boot_rejects_no_request(
     tmp_path: Path, clock: FakeMonotonicClock
 ) -> None:
     path = tmp_path / "buckets"
@@ -158,7 +158,7 @@ def test_a_file_of_an_earlier_boot_refuses_nobody(
         after.close()
 
 
-def test_a_full_table_never_refuses_a_fresh_key(
+def test_full_table_never_rejects_a_new_key(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 2)
@@ -169,11 +169,11 @@ def test_a_full_table_never_refuses_a_fresh_key(
         fresh = buckets.take(f"key {number}")
         assert fresh.is_allowed
         assert fresh.remaining == SLOW_RATE.burst - 1
-    # What is forgotten is what has least to be remembered, never the one that is held back.
+    # The fullest bucket is evicted, never one that is exhausted.
     assert not buckets.take("busy").is_allowed
 
 
-def test_the_data_folder_need_not_be_writable(
+def test_unwritable_data_folder_falls_back_to_a_private_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file"
@@ -190,7 +190,7 @@ def test_the_data_folder_need_not_be_writable(
 
 @pytest.fixture
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that is there is waited for, however busy the machine is."""
+    """Raise the cache timeout for slow machines."""
     monkeypatch.setattr(cache_buckets, "_TIMEOUT_SECONDS", 30.0)
 
 
@@ -215,7 +215,7 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
 
 
 @pytest.mark.usefixtures("_patient")
-async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> None:
+async def test_token_can_be_refunded_in_the_cache(valkey: ValkeyServer) -> None:
     node, slow = CacheBuckets(valkey.connection_url, SLOW_RATE), RateLimit(1 / 3600, 2)
     try:
         assert [(await node.take("login", slow)).is_allowed for _ in range(3)] == [
@@ -232,7 +232,7 @@ async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> N
 
 
 @pytest.mark.usefixtures("_patient")
-async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> None:
+async def test_full_bucket_expires_from_the_cache(valkey: ValkeyServer) -> None:
     node = CacheBuckets(valkey.connection_url, RateLimit(100, 2))
     try:
         assert (await node.take("brief")).is_allowed
@@ -244,7 +244,7 @@ async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> 
 
 
 @pytest.mark.usefixtures("_patient")
-async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
+async def test_unreachable_cache_causes_a_startup_warning(tmp_path: Path) -> None:
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url
@@ -258,7 +258,7 @@ async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_patient")
-async def test_without_the_cache_the_node_counts_and_comes_back(
+async def test_node_limits_apply_without_the_cache_until_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle_module, "_CACHE_RETRY_SECONDS", 0.0)
@@ -269,7 +269,7 @@ async def test_without_the_cache_the_node_counts_and_comes_back(
         assert (await throttle.take("key")).is_allowed
         assert throttle._cache_retry_at is None
     try:
-        # The node's own bucket is still full; after that it is the node's limit that holds.
+        # The node's own bucket is still full; afterwards the node's limit applies.
         assert (await throttle.take("key")).is_allowed
         assert throttle._cache_retry_at is not None
         with ValkeyServer(port=port):
@@ -282,7 +282,7 @@ async def test_without_the_cache_the_node_counts_and_comes_back(
 
 
 @pytest.mark.usefixtures("clock")
-async def test_rate_headers_and_429(tmp_path: Path) -> None:
+async def test_rate_limit_headers_and_429_response(tmp_path: Path) -> None:
     async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         before = time.time()
         answers = [
@@ -301,7 +301,7 @@ async def test_rate_headers_and_429(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_a_household_of_addresses_has_one_bucket(tmp_path: Path) -> None:
+async def test_addresses_of_one_ipv6_network_share_a_bucket(tmp_path: Path) -> None:
     async with run_edge_app(
         tmp_path,
         TAPGATE_RATE_LIMIT="1",
@@ -322,7 +322,7 @@ async def test_a_household_of_addresses_has_one_bucket(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path) -> None:
+async def test_failed_authentication_takes_a_token_from_the_address(tmp_path: Path) -> None:
     async with run_edge_app(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         tries = [
             {"Authorization": "Bearer wrong"},
@@ -341,7 +341,7 @@ async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path
 
 
 @pytest.mark.usefixtures("clock")
-def test_buckets_of_one_table_have_rates_of_their_own(
+def test_buckets_in_one_table_have_independent_rates(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 1)
@@ -356,7 +356,7 @@ def test_buckets_of_one_table_have_rates_of_their_own(
 
 
 @pytest.mark.usefixtures("_patient")
-async def test_nodes_share_a_bucket_with_a_rate_of_its_own(valkey: ValkeyServer) -> None:
+async def test_nodes_share_a_bucket_with_its_own_rate(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, RateLimit(1000, 1000)) for _ in range(2)]
     own = RateLimit(1 / 3600, 3)
     try:

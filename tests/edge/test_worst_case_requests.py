@@ -1,7 +1,7 @@
-"""The worst request of every route costs little memory and does not stall the event loop.
+"""The worst request of every route needs little memory and does not stall the event loop.
 
-Routes come from the declarations, so that a new endpoint is covered without being named here.
-Stalls are CPU time of the event loop's thread, relative to work that is measured in the same run.
+Routes come from the declarations, so a new endpoint is covered automatically. Stalls are measured
+as CPU time of the event loop's thread, relative to a calibration in the same run.
 """
 
 import dataclasses
@@ -40,19 +40,19 @@ from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWi
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import PUBLIC
 
-#: For how many calibrations, of about 10 ms each, a request may use the event loop. The parsing of
-#: what arrives is cut into slices, between which other connections have their turn.
+#: Maximum event loop time of a request, in calibrations of about 10 ms each. Input is parsed in
+#: slices, between which other connections are served.
 _MAX_STALL_FACTOR = 4.0
 _MAX_STALL_FACTOR_PER_MEBIBYTE = 12.0
 _MAX_MEMORY_BYTES = 3 * MEBIBYTE
-#: Bytes for each byte that a body may have: a copy or two of it. The messenger reads what its
-#: provider sends without knowing its fields, and makes an object of each value.
+#: Bytes of memory per byte of the body: a copy or two. The messenger decodes its provider's
+#: requests without a schema and creates an object for each value.
 _GATEWAY_MEMORY_FACTOR = 4
 _MESSENGER_MEMORY_FACTOR = 40
 
 
 class FixedAuthenticator:
-    """Authenticates every request that has no credential of its own as the caller that is set."""
+    """Authenticates every request as the configured caller."""
 
     principal: Principal | None = None
 
@@ -79,7 +79,10 @@ def build_principal(access: Access) -> Principal | None:
 
 
 async def noop_handler(call: RequestContext, **_: Any) -> None:
-    """Instead of a handler that needs a credential: this is about requests that have none."""
+    """Do nothing, in place of a handler that requires a credential.
+
+    For these endpoints the tests measure the cost up to the handler.
+    """
 
 
 def build_gateway_target(endpoint: Endpoint) -> Target:
@@ -154,8 +157,10 @@ MeasureCost = Callable[[AttackCase], Coroutine[Any, Any, float]]
 
 
 def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
-    """Leave out routes that differ from an earlier one in nothing that matters before a body is
-    complete: its service, its limit and whether it needs a credential."""
+    """Skip routes that are equivalent to an earlier one until the body is complete.
+
+    Equivalent means the same service, method, body limit and need for a credential.
+    """
     seen: dict[Any, str] = {}
     for case in cases:
         target, attack, protocol, _, _ = case
@@ -165,7 +170,7 @@ def skip_equivalent_routes(cases: Iterator[AttackCase]) -> Iterator[AttackCase]:
 
 
 async def find_excessive_costs(cases: Iterator[AttackCase], measure: MeasureCost) -> dict[str, str]:
-    """Return the routes for which some request costs more than it may, with the worst of each."""
+    """Return the routes that exceed their limit, each with its most expensive request."""
     found: dict[str, tuple[float, str]] = {}
     for case in cases:
         target, attack, *_ = case
@@ -192,7 +197,7 @@ async def test_no_request_stalls_the_event_loop(cases: BuildCases) -> None:
     )
 
 
-async def test_no_request_takes_up_much_memory(cases: BuildCases) -> None:
+async def test_no_request_needs_much_memory(cases: BuildCases) -> None:
     async def memory(case: AttackCase) -> float:
         target, attack, protocol, app, factor = case
         size = min(sum(map(len, attack.chunks)), target.body_limit)

@@ -1,4 +1,4 @@
-"""The most expensive requests that an endpoint can be sent, made from its declaration."""
+"""The most expensive requests for an endpoint, derived from its declaration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from typing import Any
 import msgspec
 
 MEBIBYTE = 1024 * 1024
-#: As much as uvloop reads at a time.
+#: The size of one read by uvloop.
 READ_CHUNK_BYTES = 256_000
-#: Larger bodies only make the test slower: what they cost grows with their size.
+#: Larger bodies only slow the test down: their cost grows linearly with size.
 _MAX_VALUE_BYTES = 128 * 1024
-#: What is sent without an end, as far as the test sends it.
+#: How much of an endless request the test sends.
 _UNBOUNDED_BYTES = MEBIBYTE
 
 
 @dataclass(frozen=True)
 class Target:
-    """An endpoint of the gateway or the messenger, as far as a sender knows it."""
+    """An endpoint of the gateway or the messenger, as known to a client."""
 
     name: str
     method: str
     path: str
     body_limit: int
     is_public: bool
-    example: dict[str, Any] | None  # a valid body; None: it takes no JSON
+    example: dict[str, Any] | None  # a valid body, or None if it accepts no JSON
     parameters: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ def build_body_attacks(target: Target) -> Iterator[AttackRequest]:
 
 
 def build_wide_body_attacks(target: Target) -> Iterator[AttackRequest]:
-    """The bodies that become many objects, or long ones."""
+    """Yield the bodies that decode to many or large objects."""
     for attack in build_body_attacks(target):
         if attack.name.startswith(("wide", "four-byte", "{", "1e", "empty")):
             yield attack
@@ -70,7 +70,7 @@ def _build_worst_bodies(example: dict[str, Any], size: int) -> Iterator[tuple[st
         "four-byte characters": b'"%b"' % ("\U0001f600" * (room // 4 - 9)).encode(),
         "bad UTF-8": b'"%b\xff"' % (b"\xc3\xa9" * (room // 2 - 20)),
     }
-    # A null makes the body be decoded twice; fields take turns.
+    # A null makes the decoder run twice. The values are assigned to the fields in turn.
     nulled = example | dict.fromkeys(list(example)[:1])
     for turn, (what, value) in enumerate(values.items()):
         yield f"{what} beside null", _set_member(nulled, "unknown", value)
@@ -136,7 +136,7 @@ _EXPENSIVE_CHUNKED_BODIES = {
 
 
 def build_framing_attacks(target: Target) -> Iterator[AttackRequest]:
-    """What belongs to no head and no body, and bodies before credentials."""
+    """Yield attacks on framing, and bodies sent before authentication."""
     chunked = _build_head(target, b"Transfer-Encoding: chunked\r\n") + b"\r\n"
     for name, reads in _EXPENSIVE_CHUNKED_BODIES.items():
         yield AttackRequest(name, [chunked, *reads])

@@ -1,11 +1,13 @@
-"""The access column of the interface, line by line as it is written there, so that a declaration
-that says something else is found."""
+"""Access column of the API specification, copied line by line.
+
+Declarations that deviate from the specification fail the comparison in test_access.py.
+"""
 
 from tapgate.edge.endpoint import ROLES_BY_LETTER, Access
 
 V1 = "/api/v1"
 
-#: Methods, then the paths after /api/v1 -> who may. `/x` alone goes on from the path before it.
+#: Methods and paths after /api/v1 -> allowed callers.
 CONTRACT_LINES = """
 POST /subscribers -> subscribers:write · A S · svc
 GET /subscribers, /subscribers/{id} -> subscribers:read · all · svc
@@ -89,7 +91,7 @@ GET /audit/logs, /audit/verify -> A C
 POST /webhooks/partners/{partner_id} -> public
 """
 
-#: Served at whole paths, or named in the interface without a line of their own.
+#: Served outside /api/v1, or mentioned in the specification without a line of their own.
 SYSTEM_ACCESS = {
     "GET /openapi.json": "public",
     "GET /docs": "public",
@@ -99,27 +101,27 @@ SYSTEM_ACCESS = {
     "POST /payment/verify-card": "pos",
     "POST /payment/lookup-card": "pos",
     "POST /payment/refund": "pos",
-    "GET /api/v1/statements/{token}": "public",  # statement_url: needs no other credential
+    "GET /api/v1/statements/{token}": "public",  # statement_url: the token is the credential
 }
 
-#: Not in the interface: what completes it.
+#: Additions that the specification does not list.
 ADDED_ACCESS = {
-    "GET /docs/{file}": "public",  # the files of the page /docs
-    "GET /api/v1/admin/partners/{id}": "A",  # as every other record can be got
+    "GET /docs/{file}": "public",  # assets of the /docs page
+    "GET /api/v1/admin/partners/{id}": "A",  # every other record has one too
     "GET /api/v1/admin/api-keys/{id}": "A",
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
-    "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # to see whether events arrive
-    "GET /api/v1/subscribers/{id}/limits": "all · svc",  # what the refusals speak of
-    "GET /api/v1/subscribers/{id}/messages": "all",  # whether a code arrived
-    "POST /api/v1/messages/statuses": "svc",  # how the messenger says so
-    "GET /api/v1/compliance/rules/{id}": "A C",  # as every other record can be got
-    "PUT /api/v1/fee-rules/{type}": "A",  # so that who changes one type loses none of the others
+    "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # sends a test event
+    "GET /api/v1/subscribers/{id}/limits": "all · svc",  # the limits that declines refer to
+    "GET /api/v1/subscribers/{id}/messages": "all",  # delivery status of messages
+    "POST /api/v1/messages/statuses": "svc",  # status reports of the messenger
+    "GET /api/v1/compliance/rules/{id}": "A C",  # every other record has one too
+    "PUT /api/v1/fee-rules/{type}": "A",  # changes one type and keeps the rest
     "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file
-    # What people who look into a transaction need to see of it.
+    # For investigating a transaction.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
-    "GET /api/v1/overview": "all",  # how the platform is doing
-    "POST /api/v1/ledger/verify": "A",  # `tapgate verify`, for who has no shell
+    "GET /api/v1/overview": "all",  # platform dashboard
+    "POST /api/v1/ledger/verify": "A",  # `tapgate verify` without a shell
 }
 
 

@@ -1,4 +1,4 @@
-"""One gateway for a whole module of access tests, with every credential there is, made once."""
+"""One gateway per test module, with every kind of credential created once."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
@@ -24,7 +24,7 @@ ALL_SCOPES_BUT = "key with all scopes but "
 
 
 class Caller(NamedTuple):
-    """A good credential, and what it is."""
+    """A valid credential and its properties."""
 
     name: str
     auth: Any
@@ -43,15 +43,22 @@ class Caller(NamedTuple):
         return access.hmac == self.kind
 
     def expected_error(self, access: Access) -> tuple[int, str]:
-        """In the words of the interface, not of the code: of a kind that the route does not take,
-        or without the right, is 403; but a route for signatures alone without one is 401."""
+        """Return the expected status and error code, from the specification and not from the code.
+
+        The wrong kind of credential, or a missing permission, is 403. A route that accepts only
+        client signatures returns 401 when there is none.
+        """
         only_signed = access.hmac and not (access.scope or access.roles or access.service)
         if only_signed and self.kind not in ("pos", "partner"):
             return 401, "UNAUTHORIZED"
         return 403, "FORBIDDEN"
 
     def expected_requirements(self, access: Access) -> list[str]:
-        """What is told that it lacks: of its own kind where that is taken, else all that is."""
+        """Return the expected `required` list.
+
+        It names the requirement for the caller's own kind if the route accepts that kind, otherwise
+        all accepted credentials.
+        """
         roles = sorted(ROLES_BY_LETTER[letter] for letter in access.roles)
         if self.kind == "api_key" and access.scope:
             return [access.scope]
@@ -98,7 +105,7 @@ class AccessFixtures:
         ]
 
     def list_callers(self, access: Access) -> list[Caller]:
-        """Without the keys that lack some scope that is not asked for."""
+        """Return the callers, except keys that only lack a scope the endpoint does not require."""
         return [
             caller
             for caller in self.callers
@@ -106,14 +113,14 @@ class AccessFixtures:
         ]
 
     async def count_denials(self) -> int:
-        """How many refusals the audit log has."""
+        """Return the number of denials in the audit log."""
         found: int = await self.harness.services.database.fetchval(
             "SELECT count(*) FROM audit_entries WHERE event = 'access.denied'"
         )
         return found
 
     async def snapshot_tables(self, *left_out: str) -> Mapping[str, Any]:
-        """All that is kept, table by table, but what is named and the entries about refusals."""
+        """Return the rows of every table, except `left_out` and the audit log."""
         database = self.harness.services.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
@@ -128,7 +135,7 @@ class AccessFixtures:
 
 
 async def create_terminal_key(world: Harness, processor: HmacAuth) -> HmacAuth:
-    """The key of a new terminal of a processor."""
+    """Create a terminal of the processor and return its key."""
     services, terminal_id = world.services, world.services.new_id()
     async with services.database.transaction() as tx:
         owner = await tx.fetchval(
@@ -168,7 +175,7 @@ async def run_access_fixtures(
 
 
 def build_missing_path(endpoint: Endpoint) -> str:
-    """A path of this endpoint, to something that does not exist."""
+    """Return a path of the endpoint that refers to an object that does not exist."""
     return "/".join("1" if part.startswith("{") else part for part in endpoint.path.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""Credentials that were good, or nearly are: one of each way of not being good."""
+"""Invalid credentials: expired, revoked, malformed, tampered with, one for each way to fail."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -19,7 +19,7 @@ ChangeRequest = Callable[[httpx2.Request], None]
 
 
 class TamperedAuth(httpx2.Auth):
-    """Another credential, changed after it was put on the request."""
+    """A credential that is modified after it was added to the request."""
 
     requires_request_body = True
 
@@ -37,7 +37,7 @@ class TamperedAuth(httpx2.Auth):
 
 
 def replace_headers(**headers: str | None) -> ChangeRequest:
-    """With these headers in the place of what was there; None leaves one out."""
+    """Replace these headers; None removes a header."""
 
     changed = {name.replace("_", "-").lower(): value for name, value in headers.items()}
 
@@ -52,7 +52,7 @@ def replace_headers(**headers: str | None) -> ChangeRequest:
 
 
 def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
-    """The same header once more, with the same or another value."""
+    """Repeat a header, with the same or another value."""
 
     def change(request: httpx2.Request) -> None:
         value = request.headers[name] if other is None else other
@@ -62,7 +62,7 @@ def duplicate_header(name: str, other: str | None = None) -> ChangeRequest:
 
 
 def sign_differently(key: HmacAuth, **parts: Any) -> ChangeRequest:
-    """Signed for something else than what is sent."""
+    """Sign something other than the request that is sent."""
 
     def change(request: httpx2.Request) -> None:
         timestamp = format_rfc3339(system_clock() + parts.get("off", timedelta()))
@@ -253,7 +253,7 @@ async def _list_bad_signatures(
 
 
 async def _list_suspended_keys(world: Harness) -> Sequence[BadCredential]:
-    """Right signatures that are refused nevertheless, and not so when they are wrong."""
+    """List suspended and blocked owners: 403 with a valid signature, 401 with an invalid one."""
     till, shop, partner = (
         await world.create_processor(),
         await world.create_processor(),
@@ -307,7 +307,11 @@ def _list_bad_service_signatures(world: Harness) -> Sequence[BadCredential]:
 
 
 async def _list_multiple_credentials(world: Harness, till: HmacAuth) -> Sequence[BadCredential]:
-    """One decides: a good one that comes later does not help. None counts that comes twice."""
+    """List requests with several credentials.
+
+    The first kind decides: a valid credential of a later kind does not help. A duplicated
+    credential is rejected.
+    """
     admin, key, service = (
         await world.create_admin(),
         await world.create_api_key(*SCOPES),

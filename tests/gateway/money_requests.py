@@ -1,4 +1,4 @@
-"""Every route that moves money, each with a request that is ready to be sent."""
+"""A ready-to-send request for every route that moves money."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -9,9 +9,11 @@ from harness import PIN, Harness
 
 
 class MoneyCase(NamedTuple):
-    """One request, ready to be sent. `other` are fields, or `other_path` a path, that make it
-    another request; `declined` are those that make the ledger decline it, and `decline` what else
-    must have happened."""
+    """A ready-to-send request.
+
+    `changed_fields` or `changed_path` turn it into a different request. `declined_fields` make the
+    ledger decline it, after `before_decline` has run.
+    """
 
     path: str
     body: dict[str, Any]
@@ -234,7 +236,7 @@ async def prepare_in_app_payment_alias(world: Harness) -> MoneyCase:
 
 
 async def _prepare_refund(world: Harness, path: str) -> MoneyCase:
-    """Declined: the merchant has nothing left to give back."""
+    """Prepare a refund; it is declined once the merchant's balance is empty."""
     paid = await _prepare_payment(world, "/api/v1/pos/payment")
     answer = await world.client.post(
         paid.path, json=paid.body | {"request_id": "paid"}, auth=paid.auth
@@ -305,7 +307,7 @@ async def prepare_fund_partner(world: Harness) -> MoneyCase:
     )
 
 
-#: Each once: `/payment` is the same path as `/api/v1/payment`.
+#: One route per handler: `/payment` is an alias of `/api/v1/payment`.
 ROUTES = sorted(name for name in CASES if name.startswith("POST /api/v1/"))
 
 
@@ -317,7 +319,10 @@ async def send_case(
     client: httpx2.AsyncClient | None = None,
     **fields: Any,
 ) -> httpx2.Response:
-    """Under that name, with other fields if any are given, to another process if one is."""
+    """Send the request with `name` as its idempotency key.
+
+    `fields` override the body; `client` sends it to another process.
+    """
     return await (client or world.client).post(
         case.path, json=case.body | {"request_id": name} | fields, auth=case.auth
     )

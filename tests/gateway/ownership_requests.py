@@ -1,4 +1,4 @@
-"""For every operation that looks at whose a thing is: how one asks for somebody else's."""
+"""Requests for another client's objects, for every operation with an ownership check."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class OwnershipRequest(NamedTuple):
 
 
 class SubscriberFixture:
-    """A subscriber with all that one can have."""
+    """A subscriber with one of every object a subscriber can own."""
 
     def __init__(self, record: dict[str, Any], pin: str) -> None:
         self.record = record
@@ -41,7 +41,7 @@ class SubscriberFixture:
 
 
 class OwnershipFixtures:
-    """Two of everybody: what belongs to one is tried by the other."""
+    """Two owners of every kind, so that each can try to access objects of its counterpart."""
 
     def __init__(self, house: AccessFixtures) -> None:
         self.access_fixtures = house
@@ -119,7 +119,7 @@ class OwnershipFixtures:
         return found
 
     async def create_unassigned_card(self) -> str:
-        """Nobody's yet."""
+        """Create a card that has no subscriber."""
         services, serial = self.harness.services, f"FREE-{next(_sequence)}"
         await services.database.execute(
             """INSERT INTO cards (id, serial, status, created_at, updated_at)
@@ -135,11 +135,11 @@ def new_request_id() -> str:
 
 
 def build_missing_id(prefix: str) -> str:
-    """An identifier of the right form that nobody ever had."""
+    """Return a well-formed identifier that no object has."""
     return ids.encode(prefix, 2**60)
 
 
-# How one asks about a subscriber. A list leaves out, all others refuse.
+# Requests about a subscriber. Lists omit a restricted subscriber; all other operations reject.
 BuildSubscriberRequest = Callable[[OwnershipFixtures, SubscriberFixture, str], OwnershipRequest]
 LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/subscribers": lambda t, p: [
@@ -154,7 +154,7 @@ LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[s
     ],
 }
 
-# Lists of transactions have those of a restricted subscriber for admins, masked.
+# Transaction lists include a restricted subscriber's transactions for admins, masked.
 MASKED_LIST_REQUESTS: dict[str, Callable[[OwnershipFixtures, SubscriberFixture], list[str]]] = {
     f"GET {V1}/transactions": lambda t, p: [
         f"{V1}/transactions",
@@ -280,13 +280,13 @@ RESTRICTED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     ),
 }
 
-# Closed to API keys, masked for admins.
+# Rejected for API keys, masked for admins.
 MASKED_REQUESTS: dict[str, BuildSubscriberRequest] = {
     f"GET {V1}/transactions/{{id}}{part}": _about_transaction(part)
     for part in ("", "/entries", "/chain")
 }
 
-# How one asks in the name of somebody whose PIN one does not know.
+# Requests on behalf of a subscriber whose PIN the caller does not know.
 PIN_REQUESTS: dict[
     str, Callable[[OwnershipFixtures, SubscriberFixture, str, str], OwnershipRequest]
 ] = {
@@ -375,7 +375,7 @@ PIN_REQUESTS: dict[
     ),
 }
 
-# One's own path with another's thing in it, and the same with one that does not exist.
+# The caller's own path with another owner's object, and with an object that does not exist.
 BuildRequestPair = Callable[[OwnershipFixtures], tuple[OwnershipRequest, OwnershipRequest]]
 
 
@@ -440,7 +440,7 @@ NESTED_REQUESTS: dict[str, BuildRequestPair] = {
 
 
 def _build_refund_pair(path: str) -> BuildRequestPair:
-    """By the other shop, to which nothing of this was paid."""
+    """Refund by a processor that did not receive the payment."""
     return _build_pair(
         lambda t, it: OwnershipRequest(
             "POST",

@@ -1,4 +1,4 @@
-"""A whole gateway in processes of its own, as an operator runs it."""
+"""A complete gateway in its own processes, as an operator runs it."""
 
 import asyncio
 import atexit
@@ -18,14 +18,15 @@ TAPGATE_EXECUTABLE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
-#: What is held here nobody else is given, neither in this process nor in another one that tests:
-#: nobody uses UDP.
+#: UDP sockets that reserve port numbers across all test processes; no test uses UDP.
 _reserved_ports: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """Below those that the system gives to connections, one of which may be in use a moment later;
-    and given to nobody else while this process runs."""
+    """Return a TCP port that no other caller gets while this process runs.
+
+    It is below the ephemeral range, so an outgoing connection cannot take it.
+    """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
         mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -45,8 +46,10 @@ def _release_ports() -> None:
 
 
 def list_workers(address: httpx2.URL | str) -> list[psutil.Process]:
-    """The processes that answer requests there, not their supervisor; nor those of another gateway
-    that was started from here too."""
+    """Return the worker processes of the gateway at this address.
+
+    Excludes the supervisor and the workers of other gateways started by this process.
+    """
     port = str(httpx2.URL(address).port)
     return [one for one in psutil.Process().children(recursive=True) if _is_worker_of(port, one)]
 
@@ -57,25 +60,25 @@ def _is_worker_of(port: str, process: psutil.Process) -> bool:
             return False
         return process.environ().get("TAPGATE_PORT") == port
     except psutil.Error:
-        return False  # it has ended meanwhile
+        return False  # it ended in between
 
 
 class RunningGateway(NamedTuple):
     address: str
-    #: What it says after it has said that it listens.
+    #: Output that follows the line announcing the address.
     stdout: asyncio.StreamReader
 
 
 @contextlib.asynccontextmanager
 async def run_gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]:
-    """Its address. Told to stop in the end, and must stop by itself."""
+    """Run a gateway and yield its address; it must shut down gracefully at the end."""
     async with start_tapgate(folder, url, workers=workers, demo="off") as running:
         yield running.address
 
 
 @contextlib.asynccontextmanager
 async def run_gateway_and_messenger(folder: Path, url: str) -> AsyncIterator[tuple[str, str]]:
-    """The addresses of a gateway and a messenger."""
+    """Run a gateway and a messenger and yield their addresses."""
     messenger = free_port()
     async with start_tapgate(
         folder, url, workers=1, demo="off", command="up", messenger_port=messenger

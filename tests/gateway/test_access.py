@@ -1,5 +1,7 @@
-"""Every endpoint with every kind of credential, scope and role: exactly those pass that the
-interface names, and everybody else is told what it says."""
+"""Every endpoint with every kind of credential, scope and role.
+
+Exactly the callers in the specification pass; all other callers get the specified error.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -39,7 +41,7 @@ async def house(
         yield house
 
 
-def test_the_declarations_are_what_the_interface_says() -> None:
+def test_declared_access_matches_the_specification() -> None:
     written = parse_contract()
     declared = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
     assert declared.keys() == written.keys()
@@ -47,7 +49,7 @@ def test_the_declarations_are_what_the_interface_says() -> None:
     assert not wrong
 
 
-def test_fewer_callers_may_send_some_fields() -> None:
+def test_restricted_fields_are_limited_to_admin_and_compliance_roles() -> None:
     guarded = {
         f"{endpoint.name} {field}": set(access.roles)
         for endpoint in ENDPOINTS
@@ -61,12 +63,14 @@ def test_fewer_callers_may_send_some_fields() -> None:
 
 
 @pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=endpoint_name)
-async def test_exactly_the_declared_callers_pass(house: AccessFixtures, endpoint: Endpoint) -> None:
+async def test_only_declared_callers_can_call_the_endpoint(
+    house: AccessFixtures, endpoint: Endpoint
+) -> None:
     path, access = build_missing_path(endpoint), endpoint.access
     refusals, before = 0, await house.count_denials()
     for caller in house.list_callers(access):
         if endpoint.name == LOGOUT_ENDPOINT and caller.kind == "admin":
-            continue  # it would end the session that all other tests use; see below
+            continue  # would end the session that other tests use; see below
         answer = await house.client.request(endpoint.method, path, content=b"{}", auth=caller.auth)
         if caller.is_allowed(access):
             assert answer.status_code in (200, 400, 404, 422), (caller.name, answer.text)
@@ -82,11 +86,11 @@ async def test_exactly_the_declared_callers_pass(house: AccessFixtures, endpoint
             )
         else:
             assert answer.headers["WWW-Authenticate"]
-    # Every 403 FORBIDDEN is an entry, a 401 is none.
+    # Every 403 FORBIDDEN is audited; a 401 is not.
     assert await house.count_denials() == before + refusals
 
 
-async def test_every_admin_may_log_out(house: AccessFixtures) -> None:
+async def test_every_admin_role_can_log_out(house: AccessFixtures) -> None:
     for role in "ACSF":
         admin = await house.harness.create_admin(role)
         answer = await house.client.post("/api/v1/admin/logout", auth=admin)
@@ -98,7 +102,7 @@ async def test_every_admin_may_log_out(house: AccessFixtures) -> None:
 
 
 @pytest.mark.parametrize("method", ["as declared", "HEAD"])
-async def test_without_a_credential_nothing_but_the_public_answers(
+async def test_protected_endpoints_reject_requests_without_credentials(
     house: AccessFixtures, method: str
 ) -> None:
     for endpoint in PROTECTED_ENDPOINTS:
@@ -113,7 +117,7 @@ async def test_without_a_credential_nothing_but_the_public_answers(
 
 
 def list_path_variants(path: str) -> list[str]:
-    """Other ways to write a path, which some servers and proxies take for the same."""
+    """Return alternative spellings that some servers and proxies treat as the same path."""
     letter = path.rindex("/") + 1
     encoded = f"{path[:letter]}%{ord(path[letter]):02x}{path[letter + 1 :]}"
     return [
@@ -135,7 +139,9 @@ def list_path_variants(path: str) -> list[str]:
     ]
 
 
-async def test_no_other_spelling_of_a_path_gets_around(house: AccessFixtures) -> None:
+async def test_alternative_path_spellings_do_not_bypass_authentication(
+    house: AccessFixtures,
+) -> None:
     for endpoint in PROTECTED_ENDPOINTS:
         for path in list_path_variants(build_missing_path(endpoint)):
             url = httpx2.URL(scheme="http", host="gateway", raw_path=path.encode())
@@ -146,7 +152,9 @@ async def test_no_other_spelling_of_a_path_gets_around(house: AccessFixtures) ->
 @pytest.mark.parametrize(
     "header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-For"]
 )
-async def test_no_header_gets_around(house: AccessFixtures, header: str) -> None:
+async def test_override_headers_do_not_bypass_authentication(
+    house: AccessFixtures, header: str
+) -> None:
     value = {"X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1"}.get(header, "/health")
     for endpoint in PROTECTED_ENDPOINTS:
         answer = await house.client.request(
@@ -155,7 +163,7 @@ async def test_no_header_gets_around(house: AccessFixtures, header: str) -> None
         assert get_status_and_code(answer) == (401, "UNAUTHORIZED"), endpoint.name
 
 
-async def test_other_methods_are_not_there(house: AccessFixtures) -> None:
+async def test_undeclared_methods_return_405(house: AccessFixtures) -> None:
     taken: dict[str, set[str]] = {}
     for endpoint in ENDPOINTS:
         taken.setdefault(endpoint.path, set()).add(endpoint.method)
@@ -169,10 +177,10 @@ async def test_other_methods_are_not_there(house: AccessFixtures) -> None:
 
 
 @pytest.mark.parametrize("endpoint", PUBLIC_ENDPOINTS, ids=endpoint_name)
-async def test_a_public_endpoint_does_not_look_at_credentials(
+async def test_public_endpoint_ignores_credentials(
     house: AccessFixtures, endpoint: Endpoint
 ) -> None:
-    """Nor does one that is not good keep anybody out."""
+    """An invalid credential does not cause a rejection either."""
     request = endpoint.method, build_missing_path(endpoint)
     expected = get_status_and_code(await house.client.request(*request, content=b"{}"))
     assert expected[0] in (200, 400, 401, 404)
@@ -184,7 +192,7 @@ async def test_a_public_endpoint_does_not_look_at_credentials(
         assert get_status_and_code(answer) == expected
 
 
-async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_denied_access_is_audited(client: httpx2.AsyncClient, world: Harness) -> None:
     for name, credential, actor in (
         ("key", key := await world.create_api_key("balance:read"), key.id),
         ("admin", admin := await world.create_admin("F"), admin.id),
@@ -200,7 +208,7 @@ async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: 
     assert len(entries) == 5
 
 
-async def test_a_field_that_one_may_not_send_is_refused_and_recorded(house: AccessFixtures) -> None:
+async def test_field_without_permission_is_rejected_and_audited(house: AccessFixtures) -> None:
     subscriber = await house.harness.create_subscriber()
     path = f"/api/v1/subscribers/{subscriber['id']}"
     for caller in house.callers:
@@ -218,10 +226,10 @@ async def test_a_field_that_one_may_not_send_is_refused_and_recorded(house: Acce
         assert await house.count_denials() == before + (0 if _is_compliance(caller) else 3)
 
 
-async def test_the_403s_of_rights_beside_the_declared_ones_are_recorded(
+async def test_denials_beyond_declared_access_are_audited(
     house: AccessFixtures,
 ) -> None:
-    """Nobody disables themselves."""
+    """An admin cannot disable their own account."""
     (admin,) = (caller for caller in house.callers if caller.role == "A")
     before = await house.count_denials()
     path = f"/api/v1/admin/users/{admin.auth.id}/disable"
@@ -231,7 +239,7 @@ async def test_the_403s_of_rights_beside_the_declared_ones_are_recorded(
     assert await house.count_denials() == before + 1
 
 
-async def test_a_failed_login_is_recorded_and_says_nothing_of_the_account(
+async def test_failed_login_is_audited_without_revealing_whether_the_account_exists(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     email = "grace@example.com"
@@ -246,7 +254,7 @@ async def test_a_failed_login_is_recorded_and_says_nothing_of_the_account(
     assert answers[0].json() == answers[1].json()
     (entry,) = await world.list_audit_entries(email, "admin.login")
     assert entry["result"] == "failure"
-    # What nobody is called may be a password in the wrong field: it is not kept as it is.
+    # An unknown email may be a password typed into the wrong field, so it is not stored in clear.
     assert await world.list_audit_entries("nobody@example.com", "admin.login") == []
     failed = await client.get(
         "/api/v1/audit/logs", params={"event": "admin.login"}, auth=await world.create_admin()

@@ -1,4 +1,4 @@
-"""What goes on beside the requests."""
+"""Background tasks of the gateway."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tapgate.edge.services import Services
 from tapgate.notifications.messages import MessageSender
 
 
-async def test_work_that_ends_by_itself_is_said_aloud(
+async def test_failed_background_task_is_logged(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(self: MessageSender) -> None:

@@ -1,5 +1,4 @@
-"""A credential that is not good any more, or never was, opens no endpoint, and every endpoint says
-so in the same words."""
+"""Invalid credentials are rejected by every endpoint with the same error."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -39,7 +38,9 @@ async def scene(
 
 
 @pytest.mark.parametrize("endpoint", PROTECTED_ENDPOINTS, ids=lambda endpoint: endpoint.name)
-async def test_no_bad_credential_passes(scene: BadCredentialFixtures, endpoint: Endpoint) -> None:
+async def test_bad_credentials_are_rejected(
+    scene: BadCredentialFixtures, endpoint: Endpoint
+) -> None:
     client, path, before = (
         scene.access_fixtures.client,
         build_missing_path(endpoint),
@@ -50,11 +51,11 @@ async def test_no_bad_credential_passes(scene: BadCredentialFixtures, endpoint: 
         assert get_status_and_code(answer) == (bad.status, bad.code), (bad.name, answer.text)
         assert answer.status_code == 403 or answer.headers["WWW-Authenticate"]
         assert "details" not in answer.json(), bad.name
-    # Nobody was known, so nobody was refused a right.
+    # No principal was authenticated, so no denial is recorded.
     assert await scene.access_fixtures.count_denials() == before
 
 
-async def test_a_key_that_exists_is_not_told_from_one_that_does_not(
+async def test_error_does_not_reveal_whether_a_credential_exists(
     scene: BadCredentialFixtures,
 ) -> None:
     client = scene.access_fixtures.client
@@ -79,10 +80,10 @@ async def test_a_key_that_exists_is_not_told_from_one_that_does_not(
     assert {kind: len(said) for kind, said in words.items()} == dict.fromkeys(alike, 1)
 
 
-async def test_of_several_good_credentials_the_first_kind_decides(
+async def test_first_credential_kind_decides_when_several_are_valid(
     scene: BadCredentialFixtures,
 ) -> None:
-    """The order is in docs/signing.md: signatures of clients, of services, then Authorization."""
+    """docs/signing.md sets the order: client signatures, service signatures, then Authorization."""
     house, path = scene.access_fixtures, "/api/v1/admin/me"
     admin = await house.harness.create_admin()
     token = (await house.client.get(path, auth=admin)).request.headers["Authorization"]
@@ -95,7 +96,7 @@ async def test_of_several_good_credentials_the_first_kind_decides(
     assert (await house.client.get("/api/v1/subscribers", auth=both)).status_code == 200
 
 
-async def test_a_rotated_key_is_good_beside_the_old_one(scene: BadCredentialFixtures) -> None:
+async def test_new_signing_key_is_valid_alongside_the_old_key(scene: BadCredentialFixtures) -> None:
     world = scene.access_fixtures.harness
     till = await world.create_processor()
     owner, admin = await world.get_processor_id(till), await world.create_admin()
@@ -111,7 +112,9 @@ async def test_a_rotated_key_is_good_beside_the_old_one(scene: BadCredentialFixt
         assert get_status_and_code(answer) == expected
 
 
-async def test_an_access_token_is_no_refresh_token(scene: BadCredentialFixtures) -> None:
+async def test_access_token_is_not_accepted_as_a_refresh_token(
+    scene: BadCredentialFixtures,
+) -> None:
     house = scene.access_fixtures
     admin = await house.harness.create_admin()
     token = (await house.client.get("/api/v1/admin/me", auth=admin)).request.headers[

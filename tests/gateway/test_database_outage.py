@@ -1,4 +1,4 @@
-"""PostgreSQL goes away under load: 503 soon, no hang, and everything works again by itself."""
+"""PostgreSQL outages under load: fast 503 responses, no hangs, automatic recovery."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ import pytest
 from gateway.processes import ADMIN, list_workers, run_gateway
 from tapgate.store.embedded import EmbeddedPostgres
 
-#: For an answer that is promised within five: a hang, however busy the machine is.
+#: Responses are due within 5 seconds; this bound detects a hang even on a slow machine.
 TIMEOUT_SECONDS = 30.0
 
 
@@ -31,10 +31,10 @@ def stop_server(server: EmbeddedPostgres) -> Callable[[], object]:
 
 
 def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
-    """It is there and takes connections, but does nothing: the worst kind of outage."""
+    """Suspend all server processes: connections are accepted, but nothing responds."""
     pid = int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
     postmaster = psutil.Process(pid)
-    postmaster.suspend()  # first, so that it starts no more of them
+    postmaster.suspend()  # first, so that it starts no new processes
     frozen = [postmaster, *postmaster.children()]
     for process in frozen:
         with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
@@ -49,7 +49,7 @@ def freeze_server(server: EmbeddedPostgres) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("take_away", [stop_server, freeze_server])
-async def test_postgres_stopped_under_load(
+async def test_gateway_recovers_from_a_database_outage_under_load(
     folder: Path, server: EmbeddedPostgres, take_away: Callable[..., Callable[[], object]]
 ) -> None:
     async with (
@@ -70,14 +70,14 @@ async def test_postgres_stopped_under_load(
             statuses.clear()
             await wait_until(lambda: statuses[201] > 50)
         assert set(statuses) <= {201, 503}
-        async with asyncio.timeout(60):  # the other process may have noticed a moment later
+        async with asyncio.timeout(60):  # another worker may recover a moment later
             while (await client.get("/health")).json()["healthy"] is not True:
                 await asyncio.sleep(0.05)
 
 
 @contextlib.asynccontextmanager
 async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
-    """Twenty clients register subscribers all the time; how often each status was answered."""
+    """Register subscribers with twenty concurrent clients and yield the count per status."""
     statuses: Counter[int] = Counter()
     numbers = iter(range(10_000_000))
 
@@ -90,7 +90,7 @@ async def run_load(client: httpx2.AsyncClient) -> AsyncIterator[Counter[int]]:
                 "pin": "4071",
             }
             answer = await client.post("/api/v1/subscribers", json=body)
-            # Lost while committing, it may have happened: asked again, it is there already.
+            # A commit with a lost response may have succeeded; the retry then gets 409.
             statuses[201 if answer.status_code == 409 else answer.status_code] += 1
             if answer.status_code == 503:
                 assert answer.json()["code"] == "SERVICE_UNAVAILABLE"
@@ -114,7 +114,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_killed_worker_is_replaced_and_nothing_acknowledged_is_lost(
+async def test_killed_worker_is_replaced_and_no_acknowledged_write_is_lost(
     folder: Path, database_url: str
 ) -> None:
     async with (

@@ -162,7 +162,7 @@ async def list_personal_values(town: OwnershipFixtures, person: RestrictedSubscr
 def build_body_fields(
     town: OwnershipFixtures, person: RestrictedSubscriber, name: str
 ) -> dict[str, Any]:
-    """The fields of bodies and queries that refer to the person, or are needed to reach them."""
+    """Return the body and query fields that refer to the person or are needed to reach them."""
     agent = town.agents[1]["id"]
     return {
         "subscriber_id": person.id,
@@ -195,8 +195,10 @@ REFERENCE_FIELDS = {
 def list_paths(
     endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
 ) -> list[str]:
-    """With the person's things in it, and for reading also with others that have to do with them;
-    an identifier that nobody has for everything else."""
+    """Return the endpoint's paths that refer to the person or to objects related to them.
+
+    Any other path parameter is an identifier that does not exist.
+    """
     things = {
         f"{V1}/subscribers/{{id}}": [person.id],
         f"{V1}/cards/{{serial}}": [person.card, person.child_card],
@@ -240,7 +242,7 @@ def list_queries(
 def list_bodies(
     endpoint: Endpoint, town: OwnershipFixtures, person: RestrictedSubscriber
 ) -> Iterator[Any]:
-    """Examples that refer to the person; an empty body where nothing does."""
+    """Yield example bodies that refer to the person, or an empty body if no field does."""
     kind = endpoint.body_struct
     if kind is None:
         yield None
@@ -261,7 +263,7 @@ def list_bodies(
     if {"subscriber_id", "card_serial"} <= names and "pin" not in names:
         body.pop("card_serial")
     if endpoint.path.endswith("/cashout"):
-        body["pin"] = "0000"  # with the right one it is the subscriber's own payment
+        body["pin"] = "0000"  # with the right PIN it is the subscriber's own transaction
     yield body
     if endpoint.path.endswith("/alerts"):
         yield body | {"details": {"note": NAME, "phone": person.phone}}
@@ -283,7 +285,7 @@ async def undo_block(town: OwnershipFixtures, person: RestrictedSubscriber) -> N
 @pytest.mark.parametrize(
     "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS_PATHS)]
 )
-async def test_no_response_has_a_personal_value(
+async def test_response_contains_no_personal_data_of_a_restricted_subscriber(
     town: OwnershipFixtures, observed: RestrictedSubscriber, name: str
 ) -> None:
     endpoint = ENDPOINTS[name]

@@ -1,4 +1,4 @@
-"""Expensive reads have slots of their own: they never take what other requests need."""
+"""Expensive reads have their own slots and cannot starve other requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ STATEMENT_URL = "/api/v1/wallet/account-statement"
 
 
 class BlockingBooks:
-    """Reads statements' books when the test says so."""
+    """Blocks the database reads of statements until the test resumes them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.running = self.max_running = 0
@@ -47,7 +47,7 @@ async def books(
     made.resume.set()
 
 
-async def test_one_caller_gets_a_share_of_the_slots_and_others_get_theirs(
+async def test_caller_is_limited_to_its_share_of_the_heavy_read_slots(
     client: httpx2.AsyncClient, world: Harness, books: BlockingBooks
 ) -> None:
     subscriber = await world.create_subscriber()
@@ -65,7 +65,7 @@ async def test_one_caller_gets_a_share_of_the_slots_and_others_get_theirs(
     await books.wait_for_running(2)
     one_more = ask(other)
     await books.wait_for_running(3)
-    # Two run, eight wait, the rest is refused immediately.
+    # Two run, eight are queued, the rest are rejected immediately.
     async with asyncio.timeout(30):
         while sum(task.done() for task in flood) < 20:
             await asyncio.sleep(0.01)
@@ -84,7 +84,7 @@ async def test_one_caller_gets_a_share_of_the_slots_and_others_get_theirs(
     assert books.max_running == 3
 
 
-async def test_many_callers_together_never_get_more_than_the_slots(
+async def test_heavy_reads_of_many_callers_never_exceed_the_slots(
     client: httpx2.AsyncClient, world: Harness, services: Services, books: BlockingBooks
 ) -> None:
     services.heavy_read_limit = FairLimit(
@@ -98,7 +98,7 @@ async def test_many_callers_together_never_get_more_than_the_slots(
         for caller in callers
     ]
     await books.wait_for_running(4)
-    # The others waited for their turn in vain.
+    # The remaining requests time out in the queue.
     async with asyncio.timeout(30):
         while sum(task.done() for task in asked) < 6:
             await asyncio.sleep(0.01)
@@ -107,7 +107,7 @@ async def test_many_callers_together_never_get_more_than_the_slots(
     assert (statuses, books.max_running) == ([200] * 4 + [503] * 6, 4)
 
 
-def test_the_expensive_reads_are_declared() -> None:
+def test_expensive_endpoints_are_declared_heavy() -> None:
     declared = {
         endpoint.name: endpoint.heavy
         for noun in ENDPOINT_GROUPS
@@ -134,7 +134,7 @@ def test_the_expensive_reads_are_declared() -> None:
     assert set(searches) == {name for name, heavy in declared.items() if heavy == "search"}
 
 
-async def test_a_list_without_search_needs_no_slot(
+async def test_list_without_search_needs_no_heavy_read_slot(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     services.heavy_read_limit = FairLimit(

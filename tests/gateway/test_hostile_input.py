@@ -1,4 +1,4 @@
-"""Whatever is sent to whichever endpoint: never a 500, never an echo."""
+"""Hostile input to every endpoint never causes a 500 and is never echoed."""
 
 import re
 
@@ -34,7 +34,7 @@ async def create_caller(world: Harness, endpoint: Endpoint) -> httpx2.Auth | Non
 
 
 async def build_path(world: Harness, endpoint: Endpoint) -> str:
-    """To something that exists where that matters, so that the body is looked at."""
+    """Return a path to an existing object where one is required for the body to be decoded."""
     if "processors/{id}" in endpoint.path:
         new = {
             "name": "Shop",
@@ -112,7 +112,9 @@ def list_fields(endpoint: Endpoint) -> list[str]:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS_WITH_BODY, ids=endpoint_name)
-async def test_bodies(client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint) -> None:
+async def test_hostile_bodies_cause_no_server_error_and_are_not_echoed(
+    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+) -> None:
     path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
     filled = [dict.fromkeys(list_fields(endpoint), value) for value in HOSTILE_VALUES]
     for body in (*HOSTILE_BODIES, *map(msgspec.json.encode, filled)):
@@ -121,20 +123,22 @@ async def test_bodies(client: httpx2.AsyncClient, world: Harness, endpoint: Endp
         if answer.status_code >= 400:
             assert CANARY not in answer.text, (body[:80], answer.text)
             assert {"error", "code"} <= set(answer.json())
-        else:  # what was done may have ended a session
+        else:  # the request may have ended the session
             auth = await create_caller(world, endpoint)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS_WITH_PATH_PARAMETERS, ids=endpoint_name)
-async def test_paths(client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint) -> None:
+async def test_hostile_path_parameters_cause_no_server_error_and_are_not_echoed(
+    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+) -> None:
     auth = await create_caller(world, endpoint)
     for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
         path = "/".join(
             part if piece.startswith("{") else piece for piece in endpoint.path.split("/")
         )
         answer = await client.request(endpoint.method, path, content=b"{}", auth=auth)
-        # Where the sender signs the body, it is a stranger's. A client resolves `..` by itself,
-        # perhaps to another path that is there.
+        # Public endpoints with signed bodies return 401. The client resolves `..` itself, possibly
+        # to another existing path.
         allowed = {400, 404, 409, 422, 405}
         allowed |= {401} if endpoint.access.public else set()
         allowed |= {200} if part == ".." else set()
@@ -143,7 +147,9 @@ async def test_paths(client: httpx2.AsyncClient, world: Harness, endpoint: Endpo
 
 
 @pytest.mark.parametrize("endpoint", LIST_ENDPOINTS, ids=endpoint_name)
-async def test_queries(client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint) -> None:
+async def test_hostile_query_parameters_cause_no_server_error_and_are_not_echoed(
+    client: httpx2.AsyncClient, world: Harness, endpoint: Endpoint
+) -> None:
     assert endpoint.query_type is not None
     names = [field.encode_name for field in msgspec.structs.fields(endpoint.query_type)]
     hostile = ("%00", "%ff", "%ed%a0%80", "", "-1", "9" * 400, CANARY, "%27;--", "a" * 5000)

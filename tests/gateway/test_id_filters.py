@@ -1,4 +1,4 @@
-"""A filter that cannot be an id is a slip of the caller's; one that nobody has finds nothing."""
+"""Filters by id: a malformed id is a validation error, an unknown id finds nothing."""
 
 import httpx2
 import pytest
@@ -15,7 +15,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("url", "name", "prefix"), FILTERS)
-async def test_ids_as_filters(
+async def test_malformed_id_filter_is_rejected_and_unknown_id_finds_nothing(
     client: httpx2.AsyncClient, world: Harness, url: str, name: str, prefix: str
 ) -> None:
     admin = await world.create_admin()

@@ -47,7 +47,7 @@ async def test_transactions_of_a_restricted_subscriber_are_listed_masked(
 
 
 def _parse_rows(answer: httpx2.Response) -> list[str]:
-    """The rows of a list, or of a CSV file."""
+    """Return the rows of a list or a CSV file."""
     if "csv" in answer.headers["content-type"]:
         return answer.text.splitlines()
     return [json.dumps(row) for row in answer.json()["data"]]

@@ -1,4 +1,4 @@
-"""Every route that moves money, repeated: the same answer, and the money moves once."""
+"""Replays on every route that moves money: same response, one transaction."""
 
 import asyncio
 
@@ -10,11 +10,11 @@ from tapgate.gateway import ENDPOINT_GROUPS
 
 MONEY_ROUTES = {f"{e.method} {e.path}" for noun in ENDPOINT_GROUPS for e in noun if e.moves_money}
 
-#: A partner's reference does what a request id does elsewhere; see the tests of partners.
+#: The partner's reference is the idempotency key here; see the tests of partners.
 ROUTES_KEYED_BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}
 
 
-def test_no_route_is_forgotten() -> None:
+def test_every_money_route_has_a_case() -> None:
     assert set(CASES) | ROUTES_KEYED_BY_REFERENCE == MONEY_ROUTES | ROUTES_KEYED_BY_REFERENCE
 
 
@@ -22,7 +22,7 @@ every_route = pytest.mark.parametrize("route", sorted(CASES))
 
 
 @every_route
-async def test_a_repetition_gets_the_first_answer_and_moves_nothing(
+async def test_replayed_request_returns_the_original_response_and_moves_no_money(
     world: Harness, route: str
 ) -> None:
     case = await CASES[route](world)
@@ -38,7 +38,9 @@ async def test_a_repetition_gets_the_first_answer_and_moves_nothing(
 
 
 @every_route
-async def test_the_same_name_for_another_request_is_refused(world: Harness, route: str) -> None:
+async def test_reused_idempotency_key_with_another_request_is_rejected(
+    world: Harness, route: str
+) -> None:
     case = await CASES[route](world)
     assert (await send_case(world, case, "one")).status_code == 200
     moved = await count_entries(world)
@@ -49,7 +51,7 @@ async def test_the_same_name_for_another_request_is_refused(world: Harness, rout
 
 
 @every_route
-async def test_another_currency_is_refused_and_the_own_one_says_nothing_new(
+async def test_other_currency_is_rejected_and_explicit_default_currency_is_a_replay(
     world: Harness, route: str
 ) -> None:
     case = await CASES[route](world)
@@ -63,7 +65,7 @@ async def test_another_currency_is_refused_and_the_own_one_says_nothing_new(
 
 
 @every_route
-async def test_what_is_missing_is_told_before_what_is_not_acceptable(
+async def test_conflicting_idempotency_keys_are_reported_before_invalid_fields(
     world: Harness, route: str
 ) -> None:
     case = await CASES[route](world)
@@ -77,7 +79,7 @@ async def test_what_is_missing_is_told_before_what_is_not_acceptable(
 
 
 @every_route
-async def test_twins_at_once_move_money_once(world: Harness, route: str) -> None:
+async def test_concurrent_duplicates_move_money_once(world: Harness, route: str) -> None:
     case = await CASES[route](world)
     answers = await asyncio.gather(*(send_case(world, case, "one") for _ in range(10)))
     assert {answer.status_code for answer in answers} == {200}
@@ -88,7 +90,7 @@ async def test_twins_at_once_move_money_once(world: Harness, route: str) -> None
 
 
 @every_route
-async def test_a_decline_is_recorded_once_and_answered_again(world: Harness, route: str) -> None:
+async def test_decline_is_stored_once_and_replayed(world: Harness, route: str) -> None:
     case = await CASES[route](world)
     if case.before_decline is not None:
         await case.before_decline()

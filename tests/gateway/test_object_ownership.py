@@ -1,5 +1,8 @@
-"""Another client's things: whoever may call an operation still gets nothing of what is another's,
-changes nothing of it, and learns nothing about it."""
+"""Access to other clients' objects.
+
+A caller that may use an operation still cannot read or change another owner's objects, nor learn
+whether they exist.
+"""
 
 import json
 from collections.abc import AsyncIterator
@@ -37,11 +40,11 @@ VERIFY_ACCESS_OPERATION = f"POST {V1}/subscribers/{{id}}/restricted-access/verif
 SELF_OPERATIONS = {f"POST {V1}/admin/logout", f"GET {V1}/admin/me", f"POST {V1}/admin/refresh"}
 STATEMENT_OPERATION = f"GET {V1}/statements/{{token}}"
 
-#: What a wrong PIN may change: that it was tried.
+#: Changed by a failed PIN attempt.
 PIN_TABLES = ("pins", "pin_failures")
 
-#: The operations that are tried here, by what is looked at. Who adds one to the table of
-#: `tapgate.cli.manual.object_access` says here how it is asked for somebody else's thing.
+#: Operations covered here, by kind of ownership check. An operation added to
+#: `tapgate.cli.manual.object_access` also needs a request for another owner's object here.
 COVERED_OPERATIONS: dict[ObjectAccess, set[str]] = {
     ObjectAccess.UNRESTRICTED: {
         *ownership_requests.RESTRICTED_REQUESTS,
@@ -72,18 +75,19 @@ async def town(
 
 
 @pytest.mark.parametrize("whose", [one for one in ObjectAccess if one in COVERED_OPERATIONS])
-def test_every_operation_is_tried(whose: ObjectAccess) -> None:
+def test_every_operation_with_an_ownership_check_is_covered(whose: ObjectAccess) -> None:
     assert {
         name for name, all_of in OBJECT_ACCESS.items() if whose in all_of
     } == COVERED_OPERATIONS[whose]
 
 
-def test_there_is_nothing_to_try_where_nobody_owns_anything() -> None:
+def test_only_operations_without_owned_objects_are_not_covered() -> None:
     assert set(ObjectAccess) - COVERED_OPERATIONS.keys() == {
         ObjectAccess.NO_OBJECT,
         ObjectAccess.ANY,
     }
-    # Who signs is a client with things of its own: what it may do with any is few and known.
+    # Signing clients own objects, so the operations they may use on any object are listed
+    # explicitly.
     signed = {name for name, access in ACCESS.items() if access.hmac}
     assert {name for name in signed if OBJECT_ACCESS[name] == (ObjectAccess.ANY,)} == {
         f"POST {prefix}"
@@ -103,7 +107,7 @@ async def send(town: OwnershipFixtures, ask: OwnershipRequest, auth: Any) -> htt
 
 
 def list_allowed_callers(town: OwnershipFixtures, access: Access, *kinds: str) -> list[Caller]:
-    """Those of these kinds who may: one key, and every role."""
+    """Return the allowed callers of these kinds: one API key and every role."""
     return [
         caller
         for caller in town.access_fixtures.callers
@@ -114,7 +118,7 @@ def list_allowed_callers(town: OwnershipFixtures, access: Access, *kinds: str) -
 
 
 async def create_verified_admin(town: OwnershipFixtures, person: SubscriberFixture) -> Any:
-    """An admin who has verified a code from the person's phone."""
+    """Return an admin with a verified code from the phone of the person."""
     admin = await town.harness.create_admin()
     url = f"{V1}/subscribers/{person.id}/restricted-access"
     assert (await town.client.post(url, auth=admin)).status_code == 200
@@ -124,7 +128,9 @@ async def create_verified_admin(town: OwnershipFixtures, person: SubscriberFixtu
 
 
 @pytest.mark.parametrize("name", ownership_requests.RESTRICTED_REQUESTS)
-async def test_a_restricted_subscriber_is_closed(town: OwnershipFixtures, name: str) -> None:
+async def test_restricted_subscriber_requires_a_verified_code(
+    town: OwnershipFixtures, name: str
+) -> None:
     person, card = (
         await town.create_subscriber(restricted=True),
         await town.create_unassigned_card(),
@@ -150,7 +156,7 @@ async def test_a_restricted_subscriber_is_closed(town: OwnershipFixtures, name: 
 
 
 @pytest.mark.parametrize("name", ownership_requests.LIST_REQUESTS)
-async def test_a_restricted_subscriber_is_left_out_of_lists(
+async def test_restricted_subscriber_is_omitted_from_lists(
     town: OwnershipFixtures, name: str
 ) -> None:
     person = await town.create_subscriber(restricted=True)
@@ -170,7 +176,7 @@ async def test_a_restricted_subscriber_is_left_out_of_lists(
 
 
 @pytest.mark.parametrize("filter", ["user_id", "card_serial"])
-async def test_who_asks_for_a_restricted_one_by_name_is_refused(
+async def test_transaction_filter_on_a_restricted_subscriber_requires_a_verified_code(
     town: OwnershipFixtures, filter: str
 ) -> None:
     person = await town.create_subscriber(restricted=True)
@@ -188,8 +194,8 @@ async def test_who_asks_for_a_restricted_one_by_name_is_refused(
 
 
 @pytest.mark.parametrize("name", ownership_requests.PIN_REQUESTS)
-async def test_another_subscribers_pin_opens_nothing(town: OwnershipFixtures, name: str) -> None:
-    """It is a right one, but somebody else's."""
+async def test_pin_of_another_subscriber_is_rejected(town: OwnershipFixtures, name: str) -> None:
+    """The PIN is valid, but for another subscriber."""
     person, card = await town.create_subscriber(), await town.create_unassigned_card()
     ask = ownership_requests.PIN_REQUESTS[name](town, person, card, OTHER_PIN)
     kinds = ("api_key",) if name == TRANSFER_OPERATION else ("api_key", "pos", "admin", "service")
@@ -209,7 +215,9 @@ async def test_another_subscribers_pin_opens_nothing(town: OwnershipFixtures, na
 
 
 @pytest.mark.parametrize("name", ownership_requests.NESTED_REQUESTS)
-async def test_what_is_anothers_is_not_there(town: OwnershipFixtures, name: str) -> None:
+async def test_nested_object_of_another_owner_looks_like_a_missing_object(
+    town: OwnershipFixtures, name: str
+) -> None:
     foreign, unknown = ownership_requests.NESTED_REQUESTS[name](town)
     (caller,) = (
         one for one in town.access_fixtures.callers if one.kind == "admin" and one.role == "A"
@@ -218,7 +226,9 @@ async def test_what_is_anothers_is_not_there(town: OwnershipFixtures, name: str)
 
 
 @pytest.mark.parametrize("name", ownership_requests.PROCESSOR_REQUESTS)
-async def test_another_processors_things_are_not_there(town: OwnershipFixtures, name: str) -> None:
+async def test_object_of_another_processor_looks_like_a_missing_object(
+    town: OwnershipFixtures, name: str
+) -> None:
     foreign, unknown = ownership_requests.PROCESSOR_REQUESTS[name](town)
     pays = name.endswith("/pos/payment")
     auth = town.processor if pays else town.other_processor
@@ -230,7 +240,7 @@ async def test_another_processors_things_are_not_there(town: OwnershipFixtures, 
 async def assert_indistinguishable(
     town: OwnershipFixtures, foreign: OwnershipRequest, unknown: OwnershipRequest, auth: Any
 ) -> httpx2.Response:
-    """Another's thing is answered like what does not exist, to the letter."""
+    """Assert that another owner's object gets exactly the response of a missing object."""
     before = await town.access_fixtures.snapshot_tables()
     answer, other = await send(town, foreign, auth), await send(town, unknown, auth)
     assert (answer.status_code, answer.json()) == (other.status_code, other.json())
@@ -245,8 +255,8 @@ async def assert_indistinguishable(
     return answer
 
 
-async def test_a_terminals_key_fixes_the_terminal(town: OwnershipFixtures) -> None:
-    """Whatever the body says: also another processor's."""
+async def test_terminal_key_determines_the_terminal_of_a_payment(town: OwnershipFixtures) -> None:
+    """A terminal in the body is ignored, including another processor's."""
     key = town.access_fixtures.terminal
     body = {
         "request_id": new_request_id(),
@@ -264,7 +274,7 @@ async def test_a_terminals_key_fixes_the_terminal(town: OwnershipFixtures) -> No
     )
 
 
-async def test_another_partner_cannot_be_made_to_pay(town: OwnershipFixtures) -> None:
+async def test_partner_cannot_fund_a_wallet_from_another_partner(town: OwnershipFixtures) -> None:
     def ask(partner_id: str) -> OwnershipRequest:
         body = {
             "partner_id": partner_id,
@@ -281,8 +291,10 @@ async def test_another_partner_cannot_be_made_to_pay(town: OwnershipFixtures) ->
     assert get_status_and_code(answer) == (422, "VALIDATION_FAILED")
 
 
-async def test_a_partners_webhook_is_its_own(town: OwnershipFixtures) -> None:
-    """Signed with one's own secret, sent in the name of another."""
+async def test_partner_webhook_rejects_the_secret_of_another_partner(
+    town: OwnershipFixtures,
+) -> None:
+    """Signed with the sender's own secret, sent to another partner's path."""
     body = {"reference": "stranger", "card_serial": town.subscriber.card, "amount": "1"}
     before = await town.access_fixtures.snapshot_tables()
     nobody = {"id": build_missing_id(ids.PARTNER)}
@@ -295,8 +307,8 @@ async def test_a_partners_webhook_is_its_own(town: OwnershipFixtures) -> None:
     assert await town.access_fixtures.snapshot_tables() == before
 
 
-async def test_names_of_requests_are_each_clients_own(town: OwnershipFixtures) -> None:
-    """Another's request id, or reference, is neither a replay nor a conflict: it tells nothing."""
+async def test_idempotency_keys_are_scoped_to_the_client(town: OwnershipFixtures) -> None:
+    """Another client's key or reference is neither a replay nor a conflict."""
     name = new_request_id()
     body = {"request_id": name, "card_serial": town.subscriber.card, "amount": "1"}
     first = await send(town, OwnershipRequest("POST", f"{V1}/pos/payment", body), town.processor)
@@ -315,7 +327,9 @@ async def test_names_of_requests_are_each_clients_own(town: OwnershipFixtures) -
     assert ours.json()["transaction_id"] != theirs.json()["transaction_id"]
 
 
-async def test_float_goes_to_ones_own_sub_agents(town: OwnershipFixtures) -> None:
+async def test_float_transfer_is_limited_to_the_agents_own_sub_agents(
+    town: OwnershipFixtures,
+) -> None:
     def ask(to: str) -> OwnershipRequest:
         sender = town.agents[1]["id"]
         body = {
@@ -334,7 +348,9 @@ async def test_float_goes_to_ones_own_sub_agents(town: OwnershipFixtures) -> Non
     )
 
 
-async def test_an_api_key_moves_subscribers_money_only(town: OwnershipFixtures) -> None:
+async def test_api_key_can_transfer_only_between_subscriber_wallets(
+    town: OwnershipFixtures,
+) -> None:
     account, agent = town.subscriber.account_id, town.agents[0]["account_id"]
     for payer, payee in ((agent, account), (account, agent)):
         body = {"from_account_id": payer, "to_account_id": payee, "amount": "1", "pin": PIN}
@@ -359,7 +375,9 @@ async def assert_rejected_and_audited(
     assert await town.access_fixtures.count_denials() == denials + len(tried)
 
 
-async def test_a_code_is_one_subscribers_and_one_admins(town: OwnershipFixtures) -> None:
+async def test_access_code_is_bound_to_one_subscriber_and_one_admin(
+    town: OwnershipFixtures,
+) -> None:
     first, second = (
         await town.create_subscriber(restricted=True),
         await town.create_subscriber(restricted=True),
@@ -374,7 +392,7 @@ async def test_a_code_is_one_subscribers_and_one_admins(town: OwnershipFixtures)
     for auth, code in ((other, codes[0]), (asker, codes[1])):
         ask = OwnershipRequest("POST", f"{url}/restricted-access/verify", {"otp": code})
         assert get_status_and_code(await send(town, ask, auth)) == (400, "INVALID_OTP")
-    # A code for one thing is none for another.
+    # A code is valid for one purpose only.
     ask = OwnershipRequest("POST", f"{url}/reset-pin/confirm", {"otp": codes[0], "new_pin": "7384"})
     assert get_status_and_code(await send(town, ask, town.harness.get_service_auth())) == (
         400,
@@ -387,7 +405,7 @@ async def test_a_code_is_one_subscribers_and_one_admins(town: OwnershipFixtures)
     assert get_status_and_code(await town.client.get(url, auth=other)) == (403, "OTP_REQUIRED")
 
 
-async def test_a_pin_is_reset_with_ones_own_code(town: OwnershipFixtures) -> None:
+async def test_pin_reset_rejects_the_code_of_another_subscriber(town: OwnershipFixtures) -> None:
     first, second = await town.create_subscriber(), await town.create_subscriber()
     service = town.harness.get_service_auth()
     for person in (first, second):
@@ -404,7 +422,7 @@ async def test_a_pin_is_reset_with_ones_own_code(town: OwnershipFixtures) -> Non
     assert await town.access_fixtures.snapshot_tables("one_time_codes") == before
 
 
-async def test_a_session_is_ones_own(town: OwnershipFixtures) -> None:
+async def test_logout_ends_only_the_admins_own_session(town: OwnershipFixtures) -> None:
     first, second = await town.harness.create_admin("S"), await town.harness.create_admin("F")
     for admin in (first, second):
         me = await town.client.get(f"{V1}/admin/me", auth=admin)
@@ -419,7 +437,7 @@ async def test_a_session_is_ones_own(town: OwnershipFixtures) -> None:
     assert get_status_and_code(nobodys) == (401, "UNAUTHORIZED")
 
 
-async def test_a_statement_is_for_whoever_has_its_link(town: OwnershipFixtures) -> None:
+async def test_statement_requires_the_exact_link(town: OwnershipFixtures) -> None:
     body = {"subscriber_id": town.subscriber.id, "format": "csv", **ownership_requests.PERIOD}
     path = f"{V1}/wallet/account-statement"
     made = (

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the gateway."""
+"""OpenAPI document of the gateway."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ async def document(client: httpx2.AsyncClient) -> dict[str, Any]:
     return found
 
 
-async def test_it_validates_and_describes_every_endpoint(document: dict[str, Any]) -> None:
+async def test_document_is_valid_and_describes_every_endpoint(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
     paths = document["paths"]
     assert isinstance(paths, dict)
@@ -40,7 +40,7 @@ async def test_it_validates_and_describes_every_endpoint(document: dict[str, Any
             assert str(TABLE[code][0]) in operation["responses"], (endpoint.path, code)
 
 
-async def test_health_has_one_form_whether_well_or_not(document: dict[str, Any]) -> None:
+async def test_health_has_the_same_schema_for_200_and_503(document: dict[str, Any]) -> None:
     paths = document["paths"]
     assert isinstance(paths, dict)
     responses = paths["/health"]["get"]["responses"]
@@ -100,7 +100,7 @@ async def test_sent_events_match_their_description(
 
 
 def list_media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each request and response body: the operation, the status or `request`, the media object."""
+    """Yield each request and response body: operation, status or `request`, media object."""
     for operation in list_operations(document):
         name = operation["operationId"]
         for kind in operation.get("requestBody", {}).get("content", {}).values():

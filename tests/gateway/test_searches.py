@@ -1,4 +1,4 @@
-"""Every search reads an index, whatever it looks for and however many rows there are."""
+"""Every search uses an index, regardless of the search text and the table size."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ _INSERT_ROWS_SQL = (
 
 
 class QueryExplainer:
-    """Runs requests and explains the SQL of their lists."""
+    """Sends requests and explains the SQL of their list queries."""
 
     def __init__(self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
         self._client = client
@@ -73,7 +73,7 @@ class QueryExplainer:
         return "\n".join(row[0] for row in rows)
 
 
-async def test_no_search_scans_a_table(
+async def test_searches_do_not_scan_tables(
     client: httpx2.AsyncClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admin, database = await world.create_admin(), world.services.database
@@ -108,7 +108,7 @@ async def test_a_search_needs_a_word_of_three_characters(
         assert answer.status_code == 200, search
 
 
-async def test_separators_do_not_count_in_a_search_for_cards(
+async def test_separators_do_not_count_toward_the_search_length(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     admin = await world.create_admin()
@@ -117,8 +117,8 @@ async def test_separators_do_not_count_in_a_search_for_cards(
         assert answer.status_code == 422, search
 
 
-async def test_a_new_name_of_an_account_is_searched(world: Harness) -> None:
-    """Of agents, processors and partners; the database keeps it up to date."""
+async def test_renamed_account_updates_the_search_text(world: Harness) -> None:
+    """Applies to agents, processors and partners; a database trigger updates the text."""
     database = world.services.database
     processor = await world.create_processor()
     await database.execute(

@@ -1,4 +1,4 @@
-"""What tests of webhooks share: a clock, endpoints in the database, and events to send."""
+"""Shared helpers for webhook tests: a clock, endpoints in the database, and events to send."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ class TransactionRecord(msgspec.Struct):
 
 
 async def create_endpoint(services: Services, url: str, *events: str) -> tuple[int, str]:
-    """A new endpoint's number and secret, past the routes."""
+    """Insert an endpoint directly into the database and return its id and secret."""
     endpoint_id, secret = services.new_id(), signing.new_standard_secret()
     await services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
@@ -66,7 +66,7 @@ async def publish_event(services: Services, event: str = "card.linked") -> None:
 
 
 async def publish_ledger_event(services: Services, event: str, subject_id: int) -> None:
-    """As the ledger writes it: without the record."""
+    """Insert an event the way the ledger does: without the record."""
     await services.database.execute(
         """WITH event AS (
                INSERT INTO events (id, type, subject_id, occurred_at) VALUES ($1, $2, $3, $4)
@@ -83,7 +83,7 @@ async def publish_ledger_event(services: Services, event: str, subject_id: int) 
 async def deliver_due(
     services: Services, records: Any = None, sender: WebhookSender | None = None
 ) -> None:
-    """Attempt everything that is due, as a process of its own."""
+    """Attempt all due deliveries with a new worker."""
     work = WebhookWorker(services, records or {}, sender)
     await work.start_due_attempts()
     await work.wait_until_idle()

@@ -13,8 +13,7 @@ from tapgate.store import signals
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine may stand still for longer than anybody waits for an answer or a farewell;
-    that a connection was believed to be lost would be among the lines that a test counts."""
+    """Raise timeouts, because a slow machine would log connection losses that tests count."""
     monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
@@ -29,7 +28,7 @@ def set_clock() -> FakeClock:
 
 @pytest.fixture
 def timed(services: Services, set_clock: FakeClock) -> Services:
-    """A gateway that goes by the test's clock."""
+    """Services that use the test's clock."""
     return dataclasses.replace(services, clock=set_clock)
 
 

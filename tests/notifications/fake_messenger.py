@@ -1,4 +1,4 @@
-"""A messenger to deliver to: a small HTTP server that checks the signature like the real one."""
+"""Fake messenger: a small HTTP server that verifies the signature like the real one."""
 
 import asyncio
 import contextlib
@@ -14,17 +14,17 @@ PATH = "/api/v1/messages/template"
 
 
 class FakeMessenger:
-    """Answers with `statuses` in turn, then 202; always 401 when the signature is bad."""
+    """Returns `statuses` in turn, then 202; always 401 if the signature is invalid."""
 
     def __init__(self, secret: str) -> None:
         self.url = ""
         self.statuses: list[int] = []
-        #: While this is not set, nobody is answered.
+        #: No request gets a response while this is not set.
         self.responses = asyncio.Event()
         self.responses.set()
-        #: How many were heard to the end, answered or not.
+        #: Number of requests received completely, with or without a response.
         self.requests = 0
-        #: What came: the body, with the message's id beside it.
+        #: Bodies received, each with the message's id added.
         self.received: list[dict[str, Any]] = []
         self._secret = secret.encode()
 
@@ -42,7 +42,7 @@ class FakeMessenger:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer), contextlib.suppress(EOFError, ConnectionError):
-            # Who is killed may go away before it has asked for anything, or been answered.
+            # A killed sender may disconnect before it sends a request or reads the response.
             await self._handle_request(reader, writer)
 
     async def _handle_request(

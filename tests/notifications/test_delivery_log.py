@@ -1,4 +1,4 @@
-"""The delivery log: status, duration and the beginning of the response; Retry-After."""
+"""Delivery log: status, duration and the beginning of the response; Retry-After."""
 
 import asyncio
 from datetime import timedelta
@@ -54,20 +54,20 @@ async def get_logged_response(
         (b"\x1b[31m<script>", "\x1b[31m<script>"),
     ],
 )
-async def test_the_first_kibibyte_of_the_response_is_kept_as_text(
+async def test_first_kibibyte_of_the_response_is_stored_as_text(
     timed: Services, receiver: WebhookReceiver, body: bytes, kept: str | None
 ) -> None:
     assert await get_logged_response(timed, receiver, body) == kept
 
 
 @pytest.mark.parametrize("length", range(1020, 1030))
-def test_no_encoding_exceeds_the_bound(length: int) -> None:
+def test_decoded_response_never_exceeds_the_size_limit(length: int) -> None:
     for body in (b"\xf0" * length, "€".encode() * length, b"\xe2\x82" * length):
         text = decode_body_prefix(body[:MAX_RESPONSE_BYTES])
         assert text is not None and len(text.encode()) <= MAX_RESPONSE_BYTES
 
 
-async def test_the_record_shows_status_duration_and_response_of_the_last_attempt(
+async def test_delivery_record_shows_status_duration_and_response_of_the_last_attempt(
     world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
@@ -88,7 +88,7 @@ async def test_the_record_shows_status_duration_and_response_of_the_last_attempt
     assert second["response"] == "accepted"
 
 
-async def test_an_attempt_without_a_response_keeps_its_duration(
+async def test_attempt_without_a_response_records_its_duration(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     receiver.responses = [b"what?\r\n\r\n"]
@@ -100,7 +100,7 @@ async def test_an_attempt_without_a_response_keeps_its_duration(
     assert row["duration_ms"] is not None
 
 
-async def test_a_body_that_trickles_in_does_not_delay_or_fail_the_delivery(
+async def test_slow_response_body_does_not_delay_or_fail_the_delivery(
     timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
@@ -130,7 +130,7 @@ async def test_a_body_that_trickles_in_does_not_delay_or_fail_the_delivery(
     server.close()
 
 
-async def test_a_compressed_response_is_not_decompressed(receiver: WebhookReceiver) -> None:
+async def test_compressed_response_is_not_decompressed(receiver: WebhookReceiver) -> None:
     receiver.enqueue_response(200, b"\x1f\x8b" + b"\0" * 100, "Content-Encoding: gzip")
     response = await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")
     assert response.text == "\x1f�"
@@ -156,7 +156,7 @@ async def test_retry_after_is_honored(
     await deliver_due(timed)
     row = await get_only_delivery(timed)
     assert row["next_attempt_at"] == set_clock() + timedelta(seconds=seconds)
-    # The schedule goes on from where it was.
+    # The schedule continues with the next delay.
     set_clock.advance(seconds=seconds)
     receiver.enqueue_response(500)
     await deliver_due(timed)
@@ -165,7 +165,7 @@ async def test_retry_after_is_honored(
 
 
 @pytest.mark.parametrize(("status", "header"), [(500, "90"), (503, "soon"), (429, "1")])
-async def test_the_schedule_applies_otherwise(
+async def test_retry_schedule_applies_without_a_valid_longer_retry_after(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock, status: int, header: str
 ) -> None:
     await create_endpoint(timed, receiver.url)

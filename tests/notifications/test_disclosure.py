@@ -1,4 +1,4 @@
-"""Webhooks and messages carry no personal data of subscribers who are restricted when they go."""
+"""Webhooks and messages omit personal data of subscribers who are restricted when they are sent."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -38,7 +38,7 @@ def settings(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, receipts="all")
 
 
-def test_every_event_about_a_subscriber_is_reduced() -> None:
+def test_every_event_about_a_subscriber_has_a_redactor() -> None:
     assert {
         get_resource_type(event) for event in WEBHOOK_EVENT_TYPES
     } - EXCLUDED_SUBJECTS == REDACTORS.keys()
@@ -70,7 +70,7 @@ async def set_restricted(world: Harness, person: dict[str, Any], restricted: boo
 
 
 async def cause_all_events(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
-    """Cause every event there is about a subscriber; return what the responses of block were."""
+    """Cause every event about a subscriber and return the records in the block responses."""
     admin, service, about = (
         await world.create_admin(),
         world.get_service_auth(),
@@ -155,14 +155,14 @@ async def cause_events_while_restricted(world: Harness, person: dict[str, Any]) 
 
 
 async def cause_events_before_restriction(world: Harness, person: dict[str, Any]) -> dict[str, Any]:
-    """All is stored, and nothing sent, when the restriction begins."""
+    """Queue all events before the restriction begins; none has been sent."""
     await cause_all_events(world, person)
     await set_restricted(world, person)
     return {}
 
 
 @pytest.mark.parametrize("order", [cause_events_while_restricted, cause_events_before_restriction])
-async def test_no_webhook_has_a_personal_value(
+async def test_webhook_contains_no_personal_data_of_a_restricted_subscriber(
     world: Harness,
     receiver: WebhookReceiver,
     order: Callable[[Harness, dict[str, Any]], Awaitable[dict[str, Any]]],
@@ -187,7 +187,7 @@ async def test_no_webhook_has_a_personal_value(
     assert events["alert.resolved"]["details"] == {"figure": "12.00", "action": "alert"}
 
 
-async def test_a_redelivery_after_the_restriction_is_reduced(
+async def test_redelivery_after_the_restriction_is_redacted(
     world: Harness, receiver: WebhookReceiver
 ) -> None:
     await subscribe_to_events(world, receiver)
@@ -210,7 +210,7 @@ async def test_a_redelivery_after_the_restriction_is_reduced(
         assert bool(told) is not restricted
 
 
-async def test_a_message_to_the_other_side_names_a_restricted_subscriber_by_id(
+async def test_receipt_of_the_counterparty_names_a_restricted_subscriber_by_id(
     world: Harness,
 ) -> None:
     person = await world.create_subscriber(balance="100", **PROFILE)
@@ -222,6 +222,6 @@ async def test_a_message_to_the_other_side_names_a_restricted_subscriber_by_id(
     for template in ("money_received", "payment_made"):
         ((_, name, _),) = await world.list_pending_messages(other["phone_number"], template)
         assert name == person["id"]
-        # What the restricted subscriber receives is about the other.
+        # The restricted subscriber's own receipt names the counterparty.
         ((_, name, _),) = await world.list_pending_messages(person["phone_number"], template)
         assert name == "Aminata K."

@@ -1,5 +1,7 @@
-"""Endpoints that change while workers are sending: once a change is confirmed, nothing is sent by
-the old settings, by any process."""
+"""Endpoints that change while workers are sending.
+
+Once a change is confirmed, no process sends with the old settings.
+"""
 
 import asyncio
 import itertools
@@ -89,7 +91,7 @@ async def held(world: Harness, receiver: WebhookReceiver) -> ClaimedDeliveries:
 
 @pytest.fixture(params=["listening", "not listening"])
 def signals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With and without the connection that announces changes to this process."""
+    """Run with and without the connection that notifies this process of changes."""
     if request.param == "not listening":
         monkeypatch.setattr(Signals, "is_listening", False)
 
@@ -161,7 +163,7 @@ async def test_claimed_deliveries_go_to_the_new_url(
     assert [one.path for one in receiver.received] == ["/new"] * 3
 
 
-async def test_a_claim_that_cannot_be_released_expires(
+async def test_claim_that_cannot_be_released_expires(
     held: ClaimedDeliveries,
     world: Harness,
     receiver: WebhookReceiver,
@@ -183,7 +185,7 @@ async def test_a_claim_that_cannot_be_released_expires(
 
 
 @pytest.mark.parametrize(("status", "endpoint_status"), [(500, "active"), (410, "disabled")])
-async def test_a_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_logged(
+async def test_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_logged(
     world: Harness, receiver: WebhookReceiver, status: int, endpoint_status: str
 ) -> None:
     admin, services = await world.create_admin("A"), world.services
@@ -217,7 +219,7 @@ async def test_a_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_i
 
 
 @pytest.mark.parametrize("change", [{"url": "http://127.0.0.1:9/"}, {"status": "paused"}])
-async def test_a_late_410_does_not_disable_a_changed_endpoint(
+async def test_late_410_does_not_disable_a_changed_endpoint(
     world: Harness, receiver: WebhookReceiver, change: dict[str, str]
 ) -> None:
     admin, services = await world.create_admin("A"), world.services
@@ -241,7 +243,7 @@ async def test_a_late_410_does_not_disable_a_changed_endpoint(
     assert (row["status"], row["last_status"]) == ("pending", 410)
 
 
-async def test_parallel_changes_are_all_recorded_and_leave_one_consistent_state(
+async def test_concurrent_changes_are_all_audited_and_leave_a_consistent_state(
     world: Harness, services: Services
 ) -> None:
     admin = await world.create_admin("A")
@@ -283,7 +285,7 @@ async def test_parallel_changes_are_all_recorded_and_leave_one_consistent_state(
 
 
 class RunningEndpoint:
-    """Several gateway processes, an endpoint, and events that keep coming."""
+    """Several gateway processes, an endpoint, and a continuous stream of events."""
 
     def __init__(
         self, client: httpx2.AsyncClient, services: Services, receiver: WebhookReceiver
@@ -318,7 +320,7 @@ class RunningEndpoint:
     async def require_no_deliveries(self) -> None:
         await asyncio.sleep(NETWORK_DELAY_SECONDS)
         received = len(self.receiver.received)
-        await asyncio.sleep(3 * NETWORK_DELAY_SECONDS)  # several rounds of every process
+        await asyncio.sleep(3 * NETWORK_DELAY_SECONDS)  # several polls of every process
         assert len(self.receiver.received) == received
 
 
@@ -327,7 +329,7 @@ async def log_in(client: httpx2.AsyncClient) -> None:
     client.headers["Authorization"] = f"Bearer {login.json()['token']}"
 
 
-async def test_processes_stop_resume_and_change_secrets_together(
+async def test_all_processes_apply_pause_resume_rotation_and_deletion(
     folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async with (
@@ -361,7 +363,7 @@ async def test_processes_stop_resume_and_change_secrets_together(
         assert len(set(numbers)) == len(numbers), "sent twice"
 
 
-async def test_a_410_in_several_processes_disables_once(
+async def test_410_in_several_processes_disables_the_endpoint_once(
     folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async with (

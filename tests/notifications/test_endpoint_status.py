@@ -1,4 +1,4 @@
-"""Changing, pausing and reopening endpoints; endpoints that the gateway disables."""
+"""Updating, pausing and reactivating endpoints; endpoints that the gateway disables."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from tapgate.vault import VaultError
 
 
 class EndpointsDriver:
-    """Calls the routes as an administrator."""
+    """Calls the endpoint routes as an administrator."""
 
     def __init__(self, world: Harness, admin: BearerAuth) -> None:
         self.harness, self.admin = world, admin
@@ -63,7 +63,7 @@ def in_production(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     services.settings = msgspec.structs.replace(services.settings, environment="production")
 
 
-async def test_given_fields_are_changed_and_the_rest_is_kept(
+async def test_update_changes_the_given_fields_and_keeps_the_rest(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     id = await hooks.create(f"{receiver.url}/old", "card.linked")
@@ -98,7 +98,7 @@ async def test_given_fields_are_changed_and_the_rest_is_kept(
         ({"events": "*"}, "INVALID_REQUEST", "events"),
     ],
 )
-async def test_invalid_values_are_refused_by_field(
+async def test_invalid_field_is_rejected_and_named(
     hooks: EndpointsDriver, body: dict[str, Any], code: str, field: str
 ) -> None:
     id = await hooks.create("https://shop.example.com/hook")
@@ -113,7 +113,7 @@ async def test_invalid_values_are_refused_by_field(
 @pytest.mark.parametrize(
     "url", ["http://shop.example.com/", "https://127.0.0.1/", "https://[::1]/"]
 )
-async def test_in_production_a_new_url_must_be_public_too(
+async def test_updated_url_must_be_public_in_production(
     hooks: EndpointsDriver, in_production: None, url: str
 ) -> None:
     id = await hooks.create("https://93.184.215.14/hook")
@@ -133,7 +133,7 @@ async def test_unknown_and_deleted_endpoints_are_not_found(hooks: EndpointsDrive
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
+async def test_paused_endpoint_queues_events_and_gets_them_when_resumed(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
@@ -142,7 +142,7 @@ async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
     paused = (await hooks.put(id, status="paused")).json()
     assert (paused["status"], paused["status_reason"]) == ("paused", StatusReason.PAUSED)
     await publish_event(services)
-    person = await world.create_subscriber(balance="5.00")  # an event of the ledger
+    person = await world.create_subscriber(balance="5.00")  # causes a ledger event
     await world.deposit(person["id"], "1.00")
     await world.client.post(f"{ENDPOINTS_URL}/{id}/test", auth=hooks.admin)
     await deliver_due(services)
@@ -161,7 +161,7 @@ async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
     assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
 
 
-async def test_a_redelivery_waits_while_the_endpoint_is_paused(
+async def test_redelivery_waits_while_the_endpoint_is_paused(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     id = await hooks.create(receiver.url)
@@ -178,7 +178,7 @@ async def test_a_redelivery_waits_while_the_endpoint_is_paused(
     assert [one.id for one in receiver.received] == [delivery["id"]] * 2
 
 
-async def test_a_410_disables_the_endpoint_until_it_is_reopened(
+async def test_410_disables_the_endpoint_until_it_is_reactivated(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
@@ -215,7 +215,7 @@ async def test_a_410_disables_the_endpoint_until_it_is_reopened(
     assert arrived > {one["id"] for one in stopped} and len(arrived) == 3
 
 
-async def test_a_disabled_endpoint_is_announced_to_others_without_its_url(
+async def test_disabled_endpoint_is_announced_to_other_endpoints_without_its_url(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
@@ -235,10 +235,10 @@ async def test_a_disabled_endpoint_is_announced_to_others_without_its_url(
     assert told[0].content["data"] == {name: record[name] for name in announced}
 
 
-async def test_a_disabled_endpoint_costs_the_ledger_nothing(
+async def test_disabled_endpoint_causes_no_ledger_events(
     hooks: EndpointsDriver, world: Harness
 ) -> None:
-    """Its subscription ends with the response that reports it, and begins with the reopening."""
+    """The ledger writes events only for active subscriptions."""
     services = world.services
     person = await world.create_subscriber(balance="5.00")
     id = await hooks.create("http://127.0.0.1:9/", "transaction.completed")
@@ -274,7 +274,7 @@ async def test_five_days_of_failures_disable_the_endpoint(
 
 
 @pytest.mark.parametrize("way", ["success", "url", "pause"])
-async def test_five_days_count_from_the_last_success_or_change(
+async def test_failure_period_restarts_after_a_success_or_change(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver, way: str
 ) -> None:
     services = world.services
@@ -307,7 +307,7 @@ async def test_five_days_count_from_the_last_success_or_change(
     assert (await hooks.get(id))["status"] == "disabled"
 
 
-async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
+async def test_failures_after_a_quiet_period_do_not_extend_earlier_ones(
     hooks: EndpointsDriver, world: Harness, receiver: WebhookReceiver
 ) -> None:
     services = world.services
@@ -327,7 +327,7 @@ async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
         world.advance_clock(days=1)
 
 
-def test_retries_of_one_delivery_are_continuous_failure() -> None:
+def test_retries_of_one_delivery_count_as_continuous_failure() -> None:
     longest = timedelta(seconds=max(model.RETRY_DELAYS_SECONDS) * 1.1)
     assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
@@ -359,7 +359,7 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
     assert {one["response"] for one in await hooks.list_deliveries(id)} == {"Hello Aminata"}
 
 
-async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
+async def test_gateway_errors_do_not_count_as_endpoint_failures(
     hooks: EndpointsDriver,
     world: Harness,
     receiver: WebhookReceiver,
@@ -381,5 +381,5 @@ async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
     assert await services.database.fetchval("SELECT failing_since FROM webhook_endpoints") is None
 
 
-def test_the_reason_states_the_limit() -> None:
+def test_disable_reason_states_the_limit() -> None:
     assert f"{model.DISABLE_AFTER.days} days" in StatusReason.FAILING

@@ -1,4 +1,4 @@
-"""Webhook endpoints over HTTP: who is told what, what was sent, and sending it again."""
+"""Webhook endpoint routes: subscriptions, the delivery log and redelivery."""
 
 import asyncio
 import base64
@@ -49,7 +49,7 @@ def use_production_settings(services: Services) -> None:
     services.settings = msgspec.structs.replace(services.settings, environment="production")
 
 
-async def test_the_secret_is_shown_once_and_kept_sealed(
+async def test_endpoint_secret_is_shown_once_and_stored_sealed(
     client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(
@@ -74,7 +74,7 @@ async def test_the_secret_is_shown_once_and_kept_sealed(
     assert other["secret"] != created["secret"]
 
 
-async def test_create_and_delete_are_in_the_audit_log_without_secrets(
+async def test_endpoint_creation_and_deletion_are_audited_without_secrets(
     client: httpx2.AsyncClient, world: Harness, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(client, admin, "https://shop.example.com/hook?password=hunter2")
@@ -93,7 +93,7 @@ async def test_create_and_delete_are_in_the_audit_log_without_secrets(
 
 
 @pytest.mark.parametrize("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
-async def test_events_are_known_ones_and_not_none(
+async def test_unknown_or_empty_event_list_is_rejected(
     client: httpx2.AsyncClient, admin: BearerAuth, events: list[str]
 ) -> None:
     body = {"url": "https://shop.example.com", "events": events}
@@ -104,14 +104,14 @@ async def test_events_are_known_ones_and_not_none(
 
 
 @pytest.mark.parametrize("body", [{}, {"url": "https://a.example"}, {"url": 1, "events": ["*"]}])
-async def test_what_is_missing_or_of_another_type_is_a_bad_request(
+async def test_missing_or_mistyped_field_is_an_invalid_request(
     client: httpx2.AsyncClient, admin: BearerAuth, body: dict[str, Any]
 ) -> None:
     answer = await client.post(ENDPOINTS_URL, json=body, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
+def test_every_ledger_event_can_be_subscribed_to() -> None:
     assert set(WEBHOOK_EVENT_TYPES) >= EVENT_TYPES
 
 
@@ -125,7 +125,7 @@ def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
         "https://shop.example.com",
     ],
 )
-async def test_outside_production_local_addresses_will_do(
+async def test_local_addresses_are_accepted_outside_production(
     client: httpx2.AsyncClient, admin: BearerAuth, url: str
 ) -> None:
     assert (await create_endpoint(client, admin, url))["url"] == url
@@ -156,14 +156,14 @@ async def test_outside_production_local_addresses_will_do(
         "https://[2002:7f00:1::]/",
     ],
 )
-async def test_in_production_only_https_to_the_public_will_do(
+async def test_production_requires_https_and_a_public_address(
     client: httpx2.AsyncClient,
     services: Services,
     admin: BearerAuth,
     url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Who does not know in time where a name leads takes it.
+    # A URL whose name lookup times out is accepted, so the lookup gets ample time.
     monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     use_production_settings(services)
     answer = await client.post(ENDPOINTS_URL, json={"url": url, "events": ["*"]}, auth=admin)
@@ -172,7 +172,7 @@ async def test_in_production_only_https_to_the_public_will_do(
 
 
 @pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])
-async def test_in_production_a_name_that_is_not_known_yet_will_do(
+async def test_production_accepts_a_name_that_does_not_resolve_yet(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, url: str
 ) -> None:
     use_production_settings(services)
@@ -196,7 +196,7 @@ async def test_deleted_and_unknown_endpoints_are_not_found(
     assert (await client.get(ENDPOINTS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_two_deletions_at_once_delete_once(
+async def test_concurrent_deletions_delete_the_endpoint_once(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     path = f"{ENDPOINTS_URL}/{(await create_endpoint(client, admin))['id']}"
@@ -227,7 +227,7 @@ async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
     assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
 
 
-async def test_a_delivery_shows_what_came_of_it(
+async def test_delivery_shows_the_result_of_its_attempts(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
     path = (
@@ -255,7 +255,7 @@ async def test_a_delivery_shows_what_came_of_it(
     }  # fmt: skip
 
 
-async def test_redelivering_sends_the_same_again_at_once(
+async def test_redelivery_sends_the_same_payload_immediately(
     client: httpx2.AsyncClient,
     services: Services,
     world: Harness,
@@ -280,7 +280,7 @@ async def test_redelivering_sends_the_same_again_at_once(
     assert entry["changes"] == {"status": ["delivered", "pending"]}
 
 
-async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
+async def test_redelivery_of_a_failed_delivery_restarts_the_retry_schedule(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
     path = (
@@ -304,7 +304,7 @@ async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
     assert before + 0.9 * first_pause <= row["next_attempt_at"] <= after + 1.1 * first_pause
 
 
-async def test_asking_again_is_not_undone_by_the_attempt_under_way(
+async def test_redelivery_is_not_undone_by_an_attempt_in_progress(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
     created = await create_endpoint(client, admin, f"{receiver.url}/slow")
@@ -325,7 +325,7 @@ async def test_asking_again_is_not_undone_by_the_attempt_under_way(
     assert again["status"] == "delivered"
 
 
-async def test_a_delivery_belongs_to_its_endpoint(
+async def test_delivery_is_found_only_under_its_own_endpoint(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
     one, other = (
@@ -345,7 +345,7 @@ async def test_a_delivery_belongs_to_its_endpoint(
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_deleting_an_endpoint_ends_what_waits_for_it(
+async def test_deleting_an_endpoint_fails_its_pending_deliveries(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth, receiver: WebhookReceiver
 ) -> None:
     kept = await create_endpoint(client, admin, f"{receiver.url}/kept")
@@ -364,7 +364,7 @@ async def test_deleting_an_endpoint_ends_what_waits_for_it(
     assert {one.path for one in receiver.received} == {"/kept"}
 
 
-async def test_what_happens_after_the_answer_is_told_and_after_the_deletion_is_not(
+async def test_ledger_events_are_written_between_creation_and_deletion_of_an_endpoint(
     client: httpx2.AsyncClient, services: Services, world: Harness, admin: BearerAuth
 ) -> None:
     subscriber = await world.create_subscriber(balance="5.00")
@@ -375,7 +375,7 @@ async def test_what_happens_after_the_answer_is_told_and_after_the_deletion_is_n
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
 
 
-async def test_one_can_be_got_without_its_secret(
+async def test_endpoint_is_returned_without_its_secret(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(client, admin, events=("card.linked",))
@@ -388,7 +388,7 @@ async def test_one_can_be_got_without_its_secret(
         assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
+async def test_test_event_is_sent_to_one_endpoint_regardless_of_its_subscriptions(
     client: httpx2.AsyncClient,
     services: Services,
     world: Harness,
@@ -436,7 +436,7 @@ async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
     assert again.json()["status"] == "pending"
 
 
-async def test_nothing_is_sent_to_who_is_not_there(
+async def test_test_event_for_a_missing_endpoint_is_not_found(
     client: httpx2.AsyncClient, services: Services, admin: BearerAuth
 ) -> None:
     created = await create_endpoint(client, admin)
@@ -447,7 +447,7 @@ async def test_nothing_is_sent_to_who_is_not_there(
     assert await services.database.fetchval("SELECT count(*) FROM events") == 0
 
 
-async def test_nobody_can_ask_to_be_told_of_tests(
+async def test_test_event_cannot_be_subscribed_to(
     client: httpx2.AsyncClient, admin: BearerAuth
 ) -> None:
     body = {"url": "https://shop.example.com", "events": ["webhook.test"]}

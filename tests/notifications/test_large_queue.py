@@ -1,4 +1,4 @@
-"""Every process looks twice a second what is to be done: that is quick, however much waits."""
+"""Polling cost: workers poll twice a second, so a poll must not read the whole queue."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from transactions.large_history import QueryExplainer, count_rows_read
 WAITING_COUNT = 20_000
 
 
-async def test_what_waits_is_not_gone_through_at_every_look(services: Services) -> None:
+async def test_polling_does_not_scan_waiting_deliveries(services: Services) -> None:
     slow, _ = await create_endpoint(services, "https://slow.example.com")
     for number in range(20):
         deleted, _ = await create_endpoint(services, f"https://{number}.example.com")

@@ -1,4 +1,4 @@
-"""What the messenger reports about messages, and what staff see of it."""
+"""Message statuses reported by the messenger and shown to staff."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ async def record(world: Harness) -> dict[str, Any]:
 
 
 async def request_code(world: Harness, record: dict[str, Any]) -> str:
-    """Send a code; its message's id."""
+    """Send a code and return the id of its message."""
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
     assert (await world.client.post(url, auth=world.get_service_auth())).status_code == 200
     number = await world.services.database.fetchval(
@@ -49,7 +49,9 @@ async def list_messages(
     return data
 
 
-async def test_support_staff_see_that_a_code_failed(world: Harness, record: dict[str, Any]) -> None:
+async def test_support_staff_can_see_that_a_code_failed(
+    world: Harness, record: dict[str, Any]
+) -> None:
     message_id = await request_code(world, record)
     (shown,) = await list_messages(world, record)
     assert shown.pop("created_at").endswith("Z")
@@ -70,7 +72,7 @@ async def test_support_staff_see_that_a_code_failed(world: Harness, record: dict
     assert shown["updated_at"].endswith("Z")
 
 
-async def test_a_status_never_moves_backward(world: Harness, record: dict[str, Any]) -> None:
+async def test_message_status_never_moves_backward(world: Harness, record: dict[str, Any]) -> None:
     message_id = await request_code(world, record)
     for status, updated, shown in (
         ("failed", 1, "failed"),
@@ -87,7 +89,9 @@ async def test_a_status_never_moves_backward(world: Harness, record: dict[str, A
     assert (await list_messages(world, record))[0]["error_code"] is None
 
 
-async def test_parallel_and_repeated_reports(world: Harness, record: dict[str, Any]) -> None:
+async def test_concurrent_and_repeated_reports_update_each_message_once(
+    world: Harness, record: dict[str, Any]
+) -> None:
     first = await request_code(world, record)
     world.advance_clock(minutes=1)
     second = await request_code(world, record)
@@ -110,9 +114,7 @@ async def test_unknown_messages_are_skipped(world: Harness) -> None:
     assert (answer.status_code, answer.json()) == (200, {"updated": 0})
 
 
-async def test_a_message_that_never_reached_the_messenger_failed(
-    world: Harness, record: dict[str, Any]
-) -> None:
+async def test_expired_message_is_shown_as_failed(world: Harness, record: dict[str, Any]) -> None:
     await request_code(world, record)
     await world.services.database.execute(
         "UPDATE messages SET status = 'expired', parameters = NULL"
@@ -139,7 +141,7 @@ async def test_a_message_that_never_reached_the_messenger_failed(
         ),
     ],
 )
-async def test_a_malformed_report_is_refused(
+async def test_malformed_status_report_is_rejected(
     world: Harness, body: dict[str, Any], status: int, field: str
 ) -> None:
     answer = await world.client.post(STATUSES_URL, json=body, auth=world.get_service_auth())
@@ -147,7 +149,7 @@ async def test_a_malformed_report_is_refused(
     assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_only_services_report(world: Harness) -> None:
+async def test_only_services_can_report_statuses(world: Harness) -> None:
     for auth in (await world.create_admin(), await world.create_api_key("subscribers:write")):
         answer = await report_statuses(
             world, {"message_id": ids.encode(ids.MESSAGE, 1), "status": "read"}, auth=auth
@@ -191,7 +193,7 @@ async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
     assert [one["message_id"] for one in await list_messages(world, existing)] == [message_id]
 
 
-async def test_of_a_restricted_subscriber_only_codes_are_listed(world: Harness) -> None:
+async def test_only_codes_are_listed_for_a_restricted_subscriber(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin("S")
     await world.services.database.execute(

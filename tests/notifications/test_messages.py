@@ -1,4 +1,4 @@
-"""Messages reach the messenger, at least once, by one courier at a time, or are given up."""
+"""Messages are sent to the messenger at least once, by one sender at a time, or expire."""
 
 import asyncio
 import dataclasses
@@ -19,7 +19,7 @@ from tapgate.notifications import messages
 from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 
 PHONE = "+23276123456"
-#: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
+#: Longer than a real code, which could occur by chance in a row id or in sealed bytes.
 CODE = "402917402917402917"
 SECRET = "what the gateway signs with"
 
@@ -49,7 +49,7 @@ async def messenger() -> AsyncIterator[FakeMessenger]:
 
 @pytest.fixture
 def gateway(services: Services, messenger: FakeMessenger, clock: FakeClock) -> Services:
-    """A gateway that knows the messenger and goes by the test's clock."""
+    """Services that know the messenger's URL and use the test's clock."""
     settings = msgspec.structs.replace(
         services.settings, messenger_url=messenger.url, service_secrets={"gateway": SECRET}
     )
@@ -79,7 +79,7 @@ async def _get_only_message(gateway: Services) -> asyncpg.Record:
     return row
 
 
-async def test_a_message_is_delivered_signed_and_then_forgotten(
+async def test_message_is_sent_signed_and_its_parameters_are_erased(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     await _enqueue_message(gateway)
@@ -99,7 +99,7 @@ async def test_a_message_is_delivered_signed_and_then_forgotten(
     assert len(messenger.received) == 1
 
 
-async def test_a_message_is_there_only_if_what_it_tells_is(gateway: Services) -> None:
+async def test_rolled_back_transaction_enqueues_no_message(gateway: Services) -> None:
     with pytest.raises(ZeroDivisionError):
         async with gateway.database.transaction() as tx:
             await enqueue_message(
@@ -109,7 +109,7 @@ async def test_a_message_is_there_only_if_what_it_tells_is(gateway: Services) ->
     assert await gateway.database.fetchval("SELECT count(*) FROM messages") == 0
 
 
-async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Services) -> None:
+async def test_pending_message_is_stored_sealed_and_can_be_listed(gateway: Services) -> None:
     await _enqueue_message(gateway)
     await _enqueue_message(gateway, to="+23276000000")
     stored = await gateway.database.fetch("SELECT messages::text, parameters FROM messages")
@@ -120,7 +120,7 @@ async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Service
     assert waiting.created_at == gateway.clock()
 
 
-async def test_a_failed_try_is_repeated_later_under_the_same_id(
+async def test_failed_message_is_retried_with_backoff_under_the_same_id(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [500, 429]
@@ -141,13 +141,13 @@ async def test_a_failed_try_is_repeated_later_under_the_same_id(
     assert 1.5 <= pauses[1] <= 2.5
 
 
-async def test_pauses_grow_to_about_a_minute_and_differ() -> None:
+async def test_backoff_grows_to_about_a_minute_with_jitter() -> None:
     pauses = [messages._get_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= pause <= 75 for pause in pauses)
     assert len(set(pauses)) > 1
 
 
-async def test_a_message_whose_time_is_over_is_given_up_and_forgotten(
+async def test_expired_message_is_not_sent_and_its_parameters_are_erased(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.statuses = [503]
@@ -161,7 +161,7 @@ async def test_a_message_whose_time_is_over_is_given_up_and_forgotten(
     assert await list_pending(gateway.database, gateway.vault, PHONE) == []
 
 
-async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logged(
+async def test_unreachable_messenger_causes_a_retry_and_logs_no_secrets(
     gateway: Services, http: httpx2.AsyncClient
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
@@ -176,10 +176,10 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
     assert CODE not in str(lines)
 
 
-async def test_while_the_messenger_is_away_not_every_message_is_tried(
+async def test_unreachable_messenger_is_probed_with_only_some_messages(
     gateway: Services, messenger: FakeMessenger, clock: FakeClock, http: httpx2.AsyncClient
 ) -> None:
-    """A few tell as much as all of them, and thousands may wait."""
+    """A few failures are conclusive, and thousands of messages may be pending."""
     for _ in range(50):
         await _enqueue_message(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
@@ -191,7 +191,7 @@ async def test_while_the_messenger_is_away_not_every_message_is_tried(
     assert len(messenger.received) == 50
 
 
-async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_others(
+async def test_message_sealed_with_another_key_does_not_block_other_messages(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     await _enqueue_message(gateway, to="+23276000000")
@@ -203,7 +203,7 @@ async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_oth
     assert [line["problem"] for line in lines] == ["VaultError"]
 
 
-async def test_many_messages_and_many_couriers_deliver_each_once(
+async def test_concurrent_senders_send_each_message_once(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     for _ in range(50):
@@ -215,7 +215,7 @@ async def test_many_messages_and_many_couriers_deliver_each_once(
     assert await gateway.database.fetchval(left) == 0
 
 
-async def test_nothing_is_locked_and_nobody_else_tries_while_the_messenger_thinks(
+async def test_sending_holds_no_lock_and_the_claim_excludes_other_senders(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient
 ) -> None:
     messenger.responses.clear()
@@ -233,7 +233,7 @@ async def test_nothing_is_locked_and_nobody_else_tries_while_the_messenger_think
     assert (await _get_only_message(gateway))["attempts"] == 1
 
 
-async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
+async def test_claim_of_a_killed_sender_expires_and_the_message_is_sent(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.responses.clear()
@@ -256,7 +256,7 @@ async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
-async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
+async def test_expired_claim_does_not_postpone_the_current_claim(
     gateway: Services, messenger: FakeMessenger, http: httpx2.AsyncClient, clock: FakeClock
 ) -> None:
     messenger.responses.clear()
@@ -273,7 +273,7 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
     assert 1.5 <= put_off.total_seconds() <= 2.5
 
 
-async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing(
+async def test_sender_without_a_service_secret_logs_it_and_sends_nothing(
     gateway: Services, messenger: FakeMessenger
 ) -> None:
     settings = msgspec.structs.replace(gateway.settings, service_secrets={"messenger": SECRET})
@@ -287,7 +287,7 @@ async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing
     assert messenger.received == []
 
 
-async def test_a_courier_goes_on_when_the_database_is_back(
+async def test_sender_resumes_when_the_database_is_back(
     postgres: str, gateway: Services, messenger: FakeMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "POLL_INTERVAL_SECONDS", 0.02)

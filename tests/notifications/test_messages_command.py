@@ -1,4 +1,4 @@
-"""`tapgate messages`: how a developer without a messenger reads a code."""
+"""`tapgate messages`: shows pending codes to a developer without a messenger."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ CODE = "402917"
 
 
 async def _run_messages(services: Services, **variables: str) -> tuple[int | None, str, str]:
-    """Status, output and complaint."""
+    """Run the command and return its exit status, output and error output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
     own = {
         "TAPGATE_DATA_DIR": str(services.settings.data_dir),
@@ -47,7 +47,7 @@ async def _enqueue_message(services: Services) -> None:
         )
 
 
-async def test_what_waits_for_a_phone_is_shown(services: Services) -> None:
+async def test_pending_messages_for_a_phone_are_shown(services: Services) -> None:
     assert await _run_messages(services) == (0, "There is nothing for this phone.\n", "")
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services)
@@ -57,14 +57,14 @@ async def test_what_waits_for_a_phone_is_shown(services: Services) -> None:
     assert moment.endswith("Z")
 
 
-async def test_nothing_is_shown_in_production(services: Services) -> None:
+async def test_messages_are_not_shown_in_production(services: Services) -> None:
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services, **PRODUCTION_ENVIRON)
     assert (status, output) == (1, "")
     assert complaint == "tapgate: messages are not shown in production\n"
 
 
-async def test_another_secret_key_is_said_in_one_line(services: Services) -> None:
+async def test_wrong_secret_key_is_reported_in_one_line(services: Services) -> None:
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
     assert (status, output) == (1, "")

@@ -1,4 +1,4 @@
-"""Real processes deliver: each event once, and what a killed one was sending is sent again."""
+"""Delivery by real processes: each event once, and again if the sending process is killed."""
 
 import asyncio
 from pathlib import Path
@@ -23,7 +23,7 @@ async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any
     return created
 
 
-async def test_events_are_delivered_by_whichever_process_also_when_all_are_killed(
+async def test_deliveries_survive_the_death_of_all_workers(
     folder: Path, services: Services, database_url: str, receiver: WebhookReceiver
 ) -> None:
     async def received() -> int:
@@ -45,7 +45,7 @@ async def test_events_are_delivered_by_whichever_process_also_when_all_are_kille
         for worker in workers:
             worker.kill()
         receiver.release_slow.set()
-        # As if the time of the claim were over.
+        # Expire the claim.
         await asyncio.sleep(0.5)
         await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
         await wait_until_equal(received, 2)

@@ -1,4 +1,4 @@
-"""What a payment leaves behind for people to be told becomes a message, once, in plain words."""
+"""Receipts: completed transactions become messages to the subscribers involved, exactly once."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ MONEY_RECEIVED, PAYMENT_MADE = "money_received", "payment_made"
 
 @pytest.fixture
 def settings(settings: Settings, request: pytest.FixtureRequest) -> Settings:
-    """Everything is told, unless a test says otherwise."""
+    """Settings with all receipts enabled, unless the test is parametrized."""
     return msgspec.structs.replace(settings, receipts=getattr(request, "param", "all"))
 
 
@@ -48,7 +48,7 @@ async def count_rows(services: Services, table: str) -> int:
 async def list_pending_messages(
     world: Harness, person: dict[str, Any]
 ) -> list[tuple[str, list[str]]]:
-    """What waits for somebody's phone, oldest first."""
+    """Return the pending receipts for the person's phone, oldest first."""
     await ReceiptWorker(world.services).enqueue_due()
     kinds = (MONEY_RECEIVED, PAYMENT_MADE)
     found = [
@@ -64,7 +64,7 @@ async def create_subscriber(
     return await world.create_subscriber(first_name=first_name, balance=balance)
 
 
-async def test_both_are_told_how_much_with_whom_and_which(world: Harness) -> None:
+async def test_both_parties_get_amount_counterparty_and_transaction_id(world: Harness) -> None:
     sender, receiver = (
         await create_subscriber(world, "Ibrahim", "5000"),
         await create_subscriber(world),
@@ -81,7 +81,7 @@ async def test_both_are_told_how_much_with_whom_and_which(world: Harness) -> Non
     assert await count_rows(world.services, "notices") == 0
 
 
-async def test_everybody_is_named_as_others_may_see_them(world: Harness) -> None:
+async def test_counterparties_are_shown_by_their_public_name(world: Harness) -> None:
     person = await create_subscriber(world, balance="500")
     cashier, shop, bank = (
         await create_agent(world),
@@ -105,7 +105,7 @@ async def test_everybody_is_named_as_others_may_see_them(world: Harness) -> None
     assert await list_pending_messages(world, person) == expected
 
 
-async def test_a_shop_is_named_as_the_till_names_it_in_one_line(world: Harness) -> None:
+async def test_merchant_name_from_the_terminal_is_shown_on_one_line(world: Harness) -> None:
     person, shop = await create_subscriber(world, balance="50"), await create_processor(world)
     context = {"merchant_name": "Kamara\n  Stores,\tAberdeen "}
     paid = await submit_and_get_id(
@@ -118,7 +118,7 @@ async def test_a_shop_is_named_as_the_till_names_it_in_one_line(world: Harness) 
     ]
 
 
-async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: Harness) -> None:
+async def test_received_amount_excludes_a_fee_paid_by_the_receiver(world: Harness) -> None:
     services = world.services
     async with services.database.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
@@ -133,7 +133,9 @@ async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: Harne
 
 
 @pytest.mark.parametrize("settings", ["off", "received", "all"], indirect=True)
-async def test_the_setting_says_who_is_told(world: Harness, settings: Settings) -> None:
+async def test_receipts_setting_determines_the_recipients(
+    world: Harness, settings: Settings
+) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     await submit_and_get_id(
@@ -151,7 +153,7 @@ async def test_the_setting_says_who_is_told(world: Harness, settings: Settings) 
     assert kinds == expected[settings.receipts]
 
 
-async def test_a_payment_that_was_held_is_told_when_it_is_released(world: Harness) -> None:
+async def test_held_payment_sends_receipts_when_it_is_released(world: Harness) -> None:
     sender, receiver = await create_subscriber(world), await create_subscriber(world)
     for person in (sender, receiver):
         await set_kyc_level(world, person["id"], 3)
@@ -167,7 +169,7 @@ async def test_a_payment_that_was_held_is_told_when_it_is_released(world: Harnes
 
 
 @pytest.mark.parametrize("state", ["blocked", "closed"])
-async def test_the_number_is_that_of_now_and_also_who_was_blocked_is_told(
+async def test_receipt_goes_to_the_current_phone_number_of_a_blocked_or_closed_account(
     world: Harness, state: str
 ) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
@@ -185,7 +187,7 @@ async def test_the_number_is_that_of_now_and_also_who_was_blocked_is_told(
     assert len(await list_pending_messages(world, {"phone_number": "+23276999999"})) == 1
 
 
-async def test_a_request_that_is_repeated_tells_nothing_again(world: Harness) -> None:
+async def test_replayed_request_sends_no_second_receipt(world: Harness) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
     card = await world.create_card(receiver["id"])
     key = await world.create_api_key("payments:write")
@@ -211,7 +213,7 @@ async def test_a_request_that_is_repeated_tells_nothing_again(world: Harness) ->
     assert [len(await list_pending_messages(world, one)) for one in (sender, receiver)] == [1, 1]
 
 
-async def test_interrupted_between_the_message_and_the_end_it_is_told_once(
+async def test_interrupted_batch_sends_each_receipt_once(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
@@ -231,7 +233,7 @@ async def test_interrupted_between_the_message_and_the_end_it_is_told_once(
     assert await count_rows(world.services, "messages") == 2
 
 
-async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
+async def test_notices_of_a_dead_worker_are_processed_by_another(
     world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
@@ -248,19 +250,20 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
             patched.setattr(receipts, "enqueue_messages", slow)
             dying = asyncio.create_task(ReceiptWorker(other).enqueue_due())
             await in_hand.wait()
-        # While it lives, nobody waits for it and nobody does the same.
+        # While its transaction is open, other workers neither wait for the notices nor process
+        # them.
         await ReceiptWorker(world.services).enqueue_due()
         assert await count_rows(world.services, "messages") == 0
         dying.cancel()
         await asyncio.wait([dying])
     async with asyncio.timeout(30):
         while not (messages := await list_pending_messages(world, receiver)):
-            await asyncio.sleep(0.02)  # PostgreSQL notices the death a moment later
+            await asyncio.sleep(0.02)  # PostgreSQL detects the lost connection a moment later
     assert len(messages) == 1
     assert await count_rows(world.services, "messages") == 2
 
 
-async def test_many_notices_and_several_processes_tell_each_once(
+async def test_concurrent_workers_send_each_receipt_once(
     world: Harness, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receipts, "BATCH_SIZE", 7)
@@ -282,7 +285,7 @@ async def test_many_notices_and_several_processes_tell_each_once(
     assert await count_rows(world.services, "messages") == 120
 
 
-async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world: Harness) -> None:
+async def test_receipt_expires_a_day_after_the_transaction(world: Harness) -> None:
     sender, receiver = await create_subscriber(world, balance="100"), await create_subscriber(world)
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     world.advance_clock(hours=20)
@@ -298,12 +301,12 @@ async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world:
     assert await list_pending_messages(world, receiver) == []
 
 
-async def test_nothing_of_it_can_be_read_in_the_tables(world: Harness) -> None:
+async def test_stored_notices_and_messages_contain_no_plaintext(world: Harness) -> None:
     sender, receiver = (
         await create_subscriber(world, "Ibrahim", "100"),
         await create_subscriber(world),
     )
-    amount = "77.31"  # the like of which is in no time: no minute has so many seconds
+    amount = "77.31"  # cannot be part of a timestamp: no minute has 77 seconds
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
     notices = await world.services.database.fetch("SELECT notices::text FROM notices")
     await ReceiptWorker(world.services).enqueue_due()
@@ -315,7 +318,7 @@ async def test_nothing_of_it_can_be_read_in_the_tables(world: Harness) -> None:
         assert words not in str([*notices, *messages])
 
 
-async def test_a_running_gateway_tells_the_messenger(world: Harness) -> None:
+async def test_running_gateway_sends_receipts_to_the_messenger(world: Harness) -> None:
     services = world.services
     messenger = FakeMessenger(services.settings.service_secrets["gateway"])
     async with messenger.listen():

@@ -26,7 +26,7 @@ async def age_rows(services: Services, condition: str = "true") -> None:
     )
 
 
-async def test_a_delivery_goes_thirty_days_after_it_ended(
+async def test_delivery_is_removed_thirty_days_after_it_ended(
     timed: Services, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, "https://shop.example.com")
@@ -45,7 +45,7 @@ async def test_a_delivery_goes_thirty_days_after_it_ended(
     assert await timed.database.fetchval("SELECT status FROM deliveries") == "pending"
 
 
-async def test_an_event_goes_with_the_last_of_its_deliveries(
+async def test_event_is_removed_with_its_last_delivery(
     timed: Services, set_clock: FakeClock
 ) -> None:
     first, _ = await create_endpoint(timed, "https://one.example.com")
@@ -64,7 +64,7 @@ async def test_an_event_goes_with_the_last_of_its_deliveries(
     assert (left["deliveries"], left["events"]) == (0, 0)
 
 
-async def test_much_is_removed_in_several_steps(
+async def test_expired_rows_are_removed_in_batches(
     timed: Services, set_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH_SIZE", 2)
@@ -77,7 +77,7 @@ async def test_much_is_removed_in_several_steps(
     assert (await count_rows(timed))["deliveries"] == 0
 
 
-async def test_a_deleted_endpoint_goes_when_nothing_of_it_is_left(
+async def test_deleted_endpoint_is_removed_after_its_last_delivery(
     timed: Services, set_clock: FakeClock
 ) -> None:
     gone, _ = await create_endpoint(timed, "https://one.example.com")
@@ -96,7 +96,7 @@ async def test_a_deleted_endpoint_goes_when_nothing_of_it_is_left(
     assert (await count_rows(timed))["webhook_endpoints"] == 1
 
 
-async def test_messages_that_ended_go_and_those_that_wait_stay(
+async def test_ended_messages_are_removed_and_pending_ones_kept(
     timed: Services, set_clock: FakeClock
 ) -> None:
     async with timed.database.transaction() as tx:
@@ -121,7 +121,9 @@ async def test_messages_that_ended_go_and_those_that_wait_stay(
     assert await timed.database.fetchval("SELECT recipient FROM messages") == "+23276000002"
 
 
-async def test_one_process_at_a_time_removes(timed: Services, set_clock: FakeClock) -> None:
+async def test_only_one_process_at_a_time_removes_rows(
+    timed: Services, set_clock: FakeClock
+) -> None:
     await create_endpoint(timed, "https://shop.example.com")
     await publish_event(timed)
     await age_rows(timed)
@@ -154,7 +156,7 @@ async def test_deliveries_due_for_thirty_days_are_removed(
     assert (left["deliveries"], left["events"]) == (1, 1)
 
 
-async def test_a_pending_delivery_with_recent_attempts_is_kept(
+async def test_pending_delivery_with_recent_attempts_is_kept(
     timed: Services, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, "https://shop.example.com")
@@ -167,7 +169,7 @@ async def test_a_pending_delivery_with_recent_attempts_is_kept(
     assert (await count_rows(timed))["deliveries"] == 1
 
 
-async def test_a_previous_secret_is_removed_when_its_grace_ends(
+async def test_previous_secret_is_removed_when_its_grace_period_ends(
     timed: Services, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, "https://shop.example.com")

@@ -34,7 +34,7 @@ def test_seconds_and_dates_are_parsed_and_bounded(value: str, expected: timedelt
     [None, "", "-1", "1.5", "soon", "٣", "Sat, 99 Jan 2026 12:00:00 GMT", "Sat", ",", "0x10",
      "Sat, 31 Jan 99999999999999999999 12:00:00 GMT"],
 )  # fmt: skip
-def test_an_invalid_value_is_ignored(value: str | None) -> None:
+def test_invalid_value_is_ignored(value: str | None) -> None:
     assert parse_retry_after(value, NOW) is None
 
 

@@ -11,7 +11,7 @@ from notifications.webhook_receiver import ReceivedWebhook, WebhookReceiver
 
 
 class RotatingEndpoint:
-    """An endpoint, and the secrets that it has had."""
+    """An endpoint and all the secrets it has had."""
 
     def __init__(self, world: Harness, admin: BearerAuth, created: dict[str, Any]) -> None:
         self.harness, self.admin, self.id = world, admin, created["id"]
@@ -53,7 +53,7 @@ async def deliver_event(world: Harness, receiver: WebhookReceiver) -> ReceivedWe
 
 
 @pytest.mark.parametrize("body", [None, {}, {"grace_seconds": 0}, {"grace_seconds": None}])
-async def test_without_grace_only_the_new_secret_signs(
+async def test_rotation_without_grace_period_signs_only_with_the_new_secret(
     shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, body: dict[str, Any] | None
 ) -> None:
     rotated = await shop.rotate(body)
@@ -62,7 +62,7 @@ async def test_without_grace_only_the_new_secret_signs(
     assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [1]
 
 
-async def test_during_the_grace_both_secrets_sign_under_one_id(
+async def test_both_secrets_sign_during_the_grace_period(
     shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
 ) -> None:
     await shop.rotate({"grace_seconds": 3600})
@@ -76,7 +76,7 @@ async def test_during_the_grace_both_secrets_sign_under_one_id(
     assert len({one.id for one in receiver.received}) == 3
 
 
-async def test_a_further_rotation_ends_the_older_secret_immediately(
+async def test_second_rotation_ends_the_oldest_secret_immediately(
     shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
 ) -> None:
     await shop.rotate({"grace_seconds": 86_400})
@@ -86,7 +86,7 @@ async def test_a_further_rotation_ends_the_older_secret_immediately(
     assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [3]
 
 
-async def test_a_retry_is_signed_with_the_current_secrets(
+async def test_retry_is_signed_with_the_current_secrets(
     shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver
 ) -> None:
     receiver.enqueue_statuses(500)
@@ -103,7 +103,7 @@ async def test_a_retry_is_signed_with_the_current_secrets(
     ("grace", "status"),
     [(-1, 422), (86_401, 422), (2**70, 422), ("60", 400), (1.5, 400), (True, 400)],
 )
-async def test_an_invalid_grace_is_refused_and_changes_nothing(
+async def test_invalid_grace_period_is_rejected_and_changes_nothing(
     shop: RotatingEndpoint, world: Harness, receiver: WebhookReceiver, grace: Any, status: int
 ) -> None:
     refused = await shop.post({"grace_seconds": grace})
@@ -112,7 +112,9 @@ async def test_an_invalid_grace_is_refused_and_changes_nothing(
     assert shop.list_signing_secrets(await deliver_event(world, receiver)) == [0]
 
 
-async def test_secrets_are_sealed_and_not_logged(shop: RotatingEndpoint, world: Harness) -> None:
+async def test_rotated_secrets_are_stored_sealed_and_not_logged(
+    shop: RotatingEndpoint, world: Harness
+) -> None:
     await shop.rotate({"grace_seconds": 60})
     (entry,) = await world.list_audit_entries(shop.id, "webhook_endpoint.secret_rotated")
     assert entry["actor"]["id"] == shop.admin.id

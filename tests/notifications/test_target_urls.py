@@ -1,4 +1,4 @@
-"""Which URLs may be given, and which addresses are the public's."""
+"""Target URLs: accepted syntax and public addresses."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ from tapgate.notifications.webhooks.target_urls import (
 
 
 class FakeResolver:
-    """A resolver that knows these addresses and counts how often it is asked."""
+    """A resolver that returns fixed addresses and records its queries."""
 
     def __init__(self, *found: str) -> None:
         self.addresses = found
@@ -45,7 +45,7 @@ class FakeResolver:
         "https://3com.com/",
     ],
 )
-def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
+def test_plain_url_is_accepted_unchanged(url: str) -> None:
     assert TargetUrlRule().check(url) == url
 
 
@@ -81,7 +81,7 @@ def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
         "https://①②⑦.0.0.1/",
         "https://shop.example.com%00.evil.example/",
         "https://%6cocalhost/",
-        # The many spellings of 127.0.0.1 that one resolver or another understands.
+        # Spellings of 127.0.0.1 that some resolvers understand.
         "https://2130706433/",
         "https://0x7f000001/",
         "https://0x7f.1/",
@@ -100,7 +100,7 @@ def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
         "https://::1/",
     ],
 )
-def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
+def test_ambiguous_url_is_rejected(url: str) -> None:
     with pytest.raises(InvalidValueError):
         TargetUrlRule().check(url)
 
@@ -116,7 +116,7 @@ def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
     2001:db8::1 2002:7f00:1:: 2002:a00:1:: 3fff::1 4000::1 fc00::1 fd00:ec2::254 fe80::1 fec0::1
     ff02::1""".split(),
 )
-def test_addresses_that_are_nobodys_or_somebodys_own(address: str) -> None:
+def test_reserved_and_private_addresses_are_not_public(address: str) -> None:
     assert not is_public_address(ip_address(address))
 
 
@@ -127,11 +127,11 @@ def test_addresses_that_are_nobodys_or_somebodys_own(address: str) -> None:
     223.255.255.255 2606:2800:21f:cb07:6820:80da:af6b:8b2c 2a00:1450:4001:80b::200e
     ::ffff:1.1.1.1 64:ff9b::1.1.1.1""".split(),
 )
-def test_addresses_of_the_public(address: str) -> None:
+def test_public_addresses_are_recognized(address: str) -> None:
     assert is_public_address(ip_address(address))
 
 
-async def test_one_private_address_among_public_ones_is_enough_to_refuse_a_name() -> None:
+async def test_name_with_any_private_address_is_rejected() -> None:
     assert await require_public("https://shop.example.com/", FakeResolver("1.1.1.1")) == ["1.1.1.1"]
     with pytest.raises(TargetRejectedError):
         await require_public("https://shop.example.com/", FakeResolver("1.1.1.1", "10.0.0.1"))
@@ -139,30 +139,30 @@ async def test_one_private_address_among_public_ones_is_enough_to_refuse_a_name(
         await require_public("https://shop.example.com/", FakeResolver("::ffff:10.0.0.1"))
 
 
-async def test_an_address_is_not_looked_up() -> None:
+async def test_ip_address_is_not_resolved() -> None:
     names = FakeResolver("127.0.0.1")
     assert await require_public("https://1.1.1.1/", names) == ["1.1.1.1"]
     assert await require_public("https://[2606:4700::1111]/", names) == ["2606:4700::1111"]
     assert names.query_count == []
 
 
-async def test_a_name_without_an_address_leads_nowhere() -> None:
+async def test_name_without_an_address_is_an_error() -> None:
     with pytest.raises(OSError, match="no address"):
         await resolve_addresses("https://shop.example.com/", FakeResolver())
     with pytest.raises(OSError):
         await resolve_addresses("https://" + "a" * 63 + ".invalid/", resolve_with_system)
 
 
-async def test_the_systems_resolver_knows_this_machine() -> None:
+async def test_system_resolver_resolves_localhost() -> None:
     found = await resolve_addresses("http://localhost/", resolve_with_system)
     assert found
     assert not any(is_public_address(ip_address(address)) for address in found)
 
 
-async def test_names_that_nobody_answers_for_hold_up_nobody_else(
+async def test_slow_name_lookups_do_not_block_other_lookups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The system's resolver keeps a thread for as long as it takes, whoever has given up since."""
+    """A lookup by the system resolver occupies its thread until it ends, even after a timeout."""
     answered, by_system = threading.Event(), socket.getaddrinfo
 
     def slow(host: str, *args: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One POST goes to the address that was checked, and to the host that was meant."""
+"""A webhook is sent to the address that was checked, for the host in the URL."""
 
 import ssl
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ HOST = "shop.example.com"
 
 
 class FakeResolver:
-    """A resolver whose answers change: the one that is asked first is the one that counts."""
+    """A resolver whose result changes with every query; only the first one may be used."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.address_lists = list(answers)
@@ -31,7 +31,7 @@ class FakeResolver:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A key and a certificate for HOST that vouches for itself."""
+    """A key and a self-signed certificate for HOST."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.now(UTC)
@@ -64,7 +64,7 @@ def build_ssl_context(certificate: Path) -> ssl.SSLContext:
     return context
 
 
-async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_said(
+async def test_name_is_resolved_once_and_the_connection_uses_that_address(
     receiver: WebhookReceiver,
 ) -> None:
     names = FakeResolver(["127.0.0.1"])
@@ -79,7 +79,7 @@ async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_sai
     assert names.queries == [HOST]
 
 
-async def test_an_address_that_does_not_answer_is_followed_by_the_next(
+async def test_unreachable_address_falls_back_to_the_next(
     receiver: WebhookReceiver,
 ) -> None:
     names = FakeResolver(["127.0.0.2", "127.0.0.1"])
@@ -88,7 +88,7 @@ async def test_an_address_that_does_not_answer_is_followed_by_the_next(
     assert len(receiver.received) == 1
 
 
-async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: Path) -> None:
+async def test_tls_certificate_is_verified_against_the_host_name(certificate: Path) -> None:
     receiver = WebhookReceiver()
     heard: list[str | None] = []
     context = build_ssl_context(certificate)
@@ -108,7 +108,7 @@ async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: 
     assert len(receiver.received) == 2
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_not_believed(certificate: Path) -> None:
+async def test_untrusted_certificate_is_rejected(certificate: Path) -> None:
     receiver = WebhookReceiver()
     async with receiver.listen(build_ssl_context(certificate)):
         sender = WebhookSender(public_only=False, resolve=FakeResolver(["127.0.0.1"]))
@@ -118,7 +118,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_believed(certificate
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
-async def test_in_production_a_name_that_leads_here_is_refused_when_it_is_sent_to(
+async def test_production_rejects_a_name_that_resolves_to_a_local_address(
     certificate: Path, address: str
 ) -> None:
     receiver = WebhookReceiver()
@@ -131,7 +131,7 @@ async def test_in_production_a_name_that_leads_here_is_refused_when_it_is_sent_t
 
 
 @pytest.mark.parametrize("url", ["http://{}:{}/", "https://{}:{}/"])
-async def test_in_production_nothing_is_sent_in_the_clear_or_to_this_machine(
+async def test_production_rejects_plain_http_and_local_hosts(
     receiver: WebhookReceiver, url: str
 ) -> None:
     for host in ("127.0.0.1", "localhost"):
@@ -140,10 +140,10 @@ async def test_in_production_nothing_is_sent_in_the_clear_or_to_this_machine(
     assert receiver.received == []
 
 
-async def test_in_production_the_address_that_was_checked_is_the_one_connected_to(
+async def test_production_connects_to_the_address_that_was_checked(
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # There is no public address in a test: this one is called public for once.
+    # No public address is reachable in a test, so loopback counts as public here.
     monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
     receiver, names = WebhookReceiver(), FakeResolver(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
@@ -154,7 +154,7 @@ async def test_in_production_the_address_that_was_checked_is_the_one_connected_t
     assert len(receiver.received) == 1
 
 
-async def test_a_proxy_from_the_environment_is_not_asked(
+async def test_proxy_from_the_environment_is_ignored(
     receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):

@@ -1,4 +1,4 @@
-"""Events reach their endpoints: signed, once, again after a failure, by one process at a time."""
+"""Webhook delivery: signing, retries, claims and concurrency limits."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ from tapgate.notifications.webhooks.model import AttemptResult
 from tapgate.notifications.webhooks.worker import WebhookWorker
 
 
-async def test_an_event_is_sent_signed_in_the_standard_form(
+async def test_event_is_sent_with_a_standard_webhooks_signature(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     _, secret = await create_endpoint(timed, f"{receiver.url}/hook?shop=1")
@@ -55,7 +55,7 @@ async def test_an_event_is_sent_signed_in_the_standard_form(
     assert len(receiver.received) == 1
 
 
-async def test_each_endpoint_is_sent_what_it_asked_for_under_its_own_id_and_secret(
+async def test_endpoint_gets_subscribed_events_under_its_own_id_and_secret(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     _, cards = await create_endpoint(timed, f"{receiver.url}/cards", "card.linked", "card.blocked")
@@ -75,7 +75,7 @@ async def test_each_endpoint_is_sent_what_it_asked_for_under_its_own_id_and_secr
         assert one.is_signed_with(everything) == (one.path == "/everything")
 
 
-async def test_a_change_that_is_rolled_back_is_not_told(
+async def test_rolled_back_change_publishes_no_event(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, receiver.url)
@@ -88,7 +88,7 @@ async def test_a_change_that_is_rolled_back_is_not_told(
     assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
 
 
-async def test_an_event_that_nobody_wants_is_not_even_written(timed: Services) -> None:
+async def test_event_without_subscribers_is_not_stored(timed: Services) -> None:
     await create_endpoint(timed, "http://127.0.0.1:9", "card.blocked")
     gone, _ = await create_endpoint(timed, "http://127.0.0.1:9", "*")
     await timed.database.execute(
@@ -98,7 +98,7 @@ async def test_an_event_that_nobody_wants_is_not_even_written(timed: Services) -
     assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
 
 
-async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
+async def test_failed_attempts_are_retried_on_schedule_until_the_delivery_fails(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     _, secret = await create_endpoint(timed, receiver.url)
@@ -125,12 +125,12 @@ async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
     assert all(one.is_signed_with(secret) for one in receiver.received)
 
 
-async def test_the_pauses_differ_by_chance() -> None:
+async def test_retry_delays_have_jitter() -> None:
     assert len({model.get_retry_delay(9) for _ in range(20)}) > 1
     assert model.get_retry_delay(10) is None
 
 
-async def test_a_redirect_is_a_failure_and_not_followed(
+async def test_redirect_is_a_failure_and_not_followed(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, receiver.url)
@@ -145,7 +145,9 @@ async def test_a_redirect_is_a_failure_and_not_followed(
     assert (row["status"], row["last_status"]) == ("pending", 307)
 
 
-async def test_an_endless_answer_is_not_read(timed: Services, receiver: WebhookReceiver) -> None:
+async def test_endless_response_body_is_not_read_to_the_end(
+    timed: Services, receiver: WebhookReceiver
+) -> None:
     await create_endpoint(timed, receiver.url)
     receiver.responses = [
         b"HTTP/1.1 200 X\r\nContent-Length: 999999999999\r\n\r\n" + b"x" * 100_000
@@ -156,7 +158,7 @@ async def test_an_endless_answer_is_not_read(timed: Services, receiver: WebhookR
     assert (await get_only_delivery(timed))["status"] == "delivered"
 
 
-async def test_an_endpoint_that_is_away_or_speaks_no_http_harms_nobody(
+async def test_unreachable_or_non_http_endpoint_causes_a_retry(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, "http://127.0.0.1:9/nobody")
@@ -170,7 +172,7 @@ async def test_an_endpoint_that_is_away_or_speaks_no_http_harms_nobody(
         assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
-async def test_whoever_does_not_answer_in_time_has_failed(
+async def test_response_timeout_is_a_failed_attempt(
     timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
@@ -181,10 +183,10 @@ async def test_whoever_does_not_answer_in_time_has_failed(
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
 
 
-async def test_in_production_a_name_that_leads_to_this_machine_is_not_sent_to(
+async def test_production_does_not_send_to_a_name_that_resolves_locally(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
-    """Even if it was taken when it led elsewhere, or before it was production."""
+    """Applies even if the name resolved elsewhere, or this was not production, at creation."""
     timed.settings = msgspec.structs.replace(timed.settings, environment="production")
     await create_endpoint(timed, f"https://localhost:{receiver.port}/")
     await create_endpoint(timed, f"http://localhost:{receiver.port}/")
@@ -197,7 +199,7 @@ async def test_in_production_a_name_that_leads_to_this_machine_is_not_sent_to(
     assert {row["status"] for row in await list_deliveries(timed)} == {"pending"}
 
 
-async def test_an_attempt_whose_end_cannot_be_written_is_made_again(
+async def test_attempt_that_cannot_be_recorded_is_repeated(
     timed: Services,
     receiver: WebhookReceiver,
     set_clock: FakeClock,
@@ -219,7 +221,7 @@ async def test_an_attempt_whose_end_cannot_be_written_is_made_again(
     assert (await get_only_delivery(timed))["status"] == "delivered"
 
 
-async def test_two_processes_at_once_send_each_delivery_once(
+async def test_concurrent_workers_send_each_delivery_once(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, f"{receiver.url}/a")
@@ -235,7 +237,7 @@ async def test_two_processes_at_once_send_each_delivery_once(
     assert {row["attempts"] for row in await list_deliveries(timed)} == {1}
 
 
-async def test_claims_made_at_once_neither_overlap_nor_wait_for_each_other(
+async def test_concurrent_claims_neither_overlap_nor_block_each_other(
     timed: Services, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, "https://shop.example.com")
@@ -252,7 +254,7 @@ async def test_claims_made_at_once_neither_overlap_nor_wait_for_each_other(
     ]
 
 
-async def test_what_a_killed_process_was_sending_is_sent_by_another(
+async def test_delivery_claimed_by_a_killed_process_is_sent_by_another(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, f"{receiver.url}/slow")
@@ -274,7 +276,7 @@ async def test_what_a_killed_process_was_sending_is_sent_by_another(
     assert (row["status"], row["attempts"]) == ("delivered", 2)
 
 
-async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
+async def test_expired_claim_does_not_postpone_the_current_claim(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, f"{receiver.url}/slow")
@@ -297,7 +299,7 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
     assert (await get_only_delivery(timed))["last_status"] == 503
 
 
-async def test_a_slow_endpoint_holds_up_nobody_else(
+async def test_slow_endpoint_does_not_delay_other_endpoints(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, f"{receiver.url}/slow")
@@ -321,7 +323,7 @@ async def test_a_slow_endpoint_holds_up_nobody_else(
     await work.wait_until_idle()
 
 
-async def test_attempts_under_way_are_bounded_in_all(
+async def test_total_concurrent_attempts_are_limited(
     timed: Services, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "MAX_CONCURRENT_ATTEMPTS", 4)
@@ -338,7 +340,7 @@ async def test_attempts_under_way_are_bounded_in_all(
     assert receiver.max_concurrent == 4
 
 
-async def test_a_running_deliverer_sends_however_much_there_is_and_what_comes_later(
+async def test_running_worker_sends_queued_and_later_events(
     services: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services, receiver.url)
@@ -355,7 +357,7 @@ async def test_a_running_deliverer_sends_however_much_there_is_and_what_comes_la
     assert {row["status"] for row in await list_deliveries(services)} == {"delivered"}
 
 
-async def test_an_attempt_under_way_may_end_when_the_process_is_told_to_stop(
+async def test_attempt_in_progress_completes_during_shutdown(
     services: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(services, f"{receiver.url}/slow")
@@ -369,7 +371,7 @@ async def test_an_attempt_under_way_may_end_when_the_process_is_told_to_stop(
     assert (await get_only_delivery(services))["status"] == "delivered"
 
 
-async def test_what_waits_for_a_deleted_endpoint_has_failed_and_is_not_sent(
+async def test_pending_delivery_of_a_deleted_endpoint_fails_unsent(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, receiver.url)
@@ -381,7 +383,7 @@ async def test_what_waits_for_a_deleted_endpoint_has_failed_and_is_not_sent(
     assert (row["status"], row["attempts"], row["next_attempt_at"]) == ("failed", 0, None)
 
 
-async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after(
+async def test_ledger_record_is_loaded_once_and_reused_for_retries(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     await create_endpoint(timed, receiver.url)
@@ -404,7 +406,7 @@ async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after
     assert first.content["data"]["id"] == ids.encode(ids.TRANSACTION, 17)
 
 
-async def test_two_endpoints_are_told_the_same_record_of_one_event(
+async def test_all_endpoints_get_the_same_record_of_an_event(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     asked: list[int] = []
@@ -440,7 +442,7 @@ async def test_two_endpoints_are_told_the_same_record_of_one_event(
         ),
     ],
 )
-async def test_a_transaction_is_told_with_the_status_that_the_event_names(
+async def test_transaction_event_has_the_status_it_announces(
     timed: Services, receiver: WebhookReceiver, event: str, told: dict[str, Any]
 ) -> None:
     async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
@@ -455,7 +457,7 @@ async def test_a_transaction_is_told_with_the_status_that_the_event_names(
     assert {name: data[name] for name in told} == told
 
 
-async def test_a_record_that_cannot_be_looked_up_is_tried_again_later(
+async def test_unavailable_record_is_retried_later(
     timed: Services, receiver: WebhookReceiver, set_clock: FakeClock
 ) -> None:
     async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
@@ -479,7 +481,7 @@ async def test_a_record_that_cannot_be_looked_up_is_tried_again_later(
     assert (await get_only_delivery(timed))["status"] == "pending"
 
 
-async def test_a_secret_sealed_with_another_key_holds_up_nobody_else(
+async def test_secret_sealed_with_another_key_does_not_block_other_endpoints(
     timed: Services, receiver: WebhookReceiver
 ) -> None:
     await create_endpoint(timed, f"{receiver.url}/other")
@@ -492,9 +494,7 @@ async def test_a_secret_sealed_with_another_key_holds_up_nobody_else(
     assert [line["problem"] for line in lines] == ["VaultError"]
 
 
-async def test_numbers_that_no_program_could_count_to_are_told_as_they_were_stored(
-    timed: Services, receiver: WebhookReceiver
-) -> None:
+async def test_huge_numbers_are_sent_as_stored(timed: Services, receiver: WebhookReceiver) -> None:
     await create_endpoint(timed, receiver.url)
     await publish_event(timed)
     await timed.database.execute("""UPDATE events SET data = '{"order": 1e400}'""")

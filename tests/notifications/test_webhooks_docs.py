@@ -24,7 +24,7 @@ def list_code_blocks(language: str) -> list[str]:
 
 
 def parse_example() -> tuple[dict[str, str], bytes]:
-    """The headers and the body of the request that is shown."""
+    """Return the headers and body of the example request."""
     request = list_code_blocks("http")[-1]
     head, _, body = request.partition("\n\n")
     return dict(line.split(": ", 1) for line in head.splitlines()[1:]), body.encode()
@@ -37,7 +37,7 @@ def load_documented_check() -> Any:
     return names["is_genuine"]
 
 
-def test_the_example_is_signed_as_the_code_signs() -> None:
+def test_documented_example_has_a_valid_signature() -> None:
     headers, body = parse_example()
     signature = signing.standard_webhook_signature(
         SECRET, headers["webhook-id"], int(headers["webhook-timestamp"]), body
@@ -46,7 +46,7 @@ def test_the_example_is_signed_as_the_code_signs() -> None:
     assert msgspec.json.decode(body).keys() == {"type", "timestamp", "data"}
 
 
-def test_the_python_function_tells_genuine_from_forged() -> None:
+def test_documented_python_function_detects_forged_requests() -> None:
     is_genuine = load_documented_check()
     headers, body = parse_example()
     now = float(headers["webhook-timestamp"])
@@ -62,7 +62,7 @@ def test_the_python_function_tells_genuine_from_forged() -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_the_shell_lines_give_the_signature_of_the_example() -> None:
+def test_documented_shell_commands_print_the_example_signature() -> None:
     (shell,) = list_code_blocks("sh")
     done = subprocess.run(["sh", "-ec", shell], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == parse_example()[0]["webhook-signature"]
@@ -73,14 +73,14 @@ def test_every_event_is_described() -> None:
     assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", events)) == set(WEBHOOK_EVENT_TYPES)
 
 
-def test_the_schedule_is_the_one_that_is_kept() -> None:
+def test_documented_retry_schedule_matches_the_code() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
     sentence = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
     said = re.findall(r"(\d+) (\w+)", sentence)
     assert tuple(int(number) * seconds[unit] for number, unit in said) == model.RETRY_DELAYS_SECONDS
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_documented_limits_match_the_code() -> None:
     assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
     assert f"fails continuously for {model.DISABLE_AFTER.days} days" in DOCUMENT
     assert f"has been due for {retention.RETENTION_PERIOD.days} days" in DOCUMENT

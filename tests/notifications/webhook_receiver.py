@@ -1,4 +1,4 @@
-"""An endpoint to deliver to: a small HTTP server that keeps what it was sent."""
+"""Webhook endpoint for tests: a small HTTP server that records its requests."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ class ReceivedWebhook(NamedTuple):
         return self.headers["webhook-signature"].split(" ")
 
     def is_signed_with(self, secret: str) -> bool:
-        """Recomputed without the gateway's code; all signatures of the header are considered."""
+        """Check for a signature by this secret, computed independently of the gateway's code."""
         key = base64.b64decode(secret.split("_", 1)[1])
         signed = b".".join(
             (self.id.encode(), self.headers["webhook-timestamp"].encode(), self.body)
@@ -46,7 +46,7 @@ class ReceivedWebhook(NamedTuple):
 
 
 class WebhookReceiver:
-    """Answers with `answers` in turn, then 204. What is sent to `/slow` waits for `hurry`."""
+    """Returns `responses` in turn, then 204. Requests to `/slow` wait for `release_slow`."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -83,7 +83,7 @@ class WebhookReceiver:
         self.max_concurrent = max(self.max_concurrent, self._concurrent)
         try:
             await self._handle_request(reader, writer)
-        except (ConnectionError, EOFError):  # whoever sent it was killed
+        except (ConnectionError, EOFError):  # the sender was killed
             pass
         finally:
             self._concurrent -= 1
