@@ -72,7 +72,7 @@ def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[P
 
 
 def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
-    """Generate up to `count` distinct cases and repeat them to reach the count."""
+    """Generate cases and repeat them up to `count`; return none if the schema is unsatisfiable."""
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
         return []

@@ -1,4 +1,4 @@
-"""Compliance review: held payments, and a customer who pays too often."""
+"""Compliance review: held payments, and a customer exceeding the frequency rules."""
 
 from decimal import Decimal
 
