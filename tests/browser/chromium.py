@@ -1,4 +1,4 @@
-"""The system's Chromium, driven by Playwright; and a tab that watches what a page does."""
+"""The system's Chromium driven by Playwright, and a tab that monitors its page."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ EXECUTABLE_NAMES: Final = (
 DESKTOP_VIEWPORT: Final[ViewportSize] = {"width": 1280, "height": 900}
 PHONE_VIEWPORT: Final[ViewportSize] = {"width": 390, "height": 844}
 
-#: Without what Chromium does on its own account: it would ask hosts that nobody here has asked for.
+#: Disables Chromium's own background requests, which would go to other hosts.
 _ARGUMENTS: Final = (
     "--disable-gpu --disable-quic --no-first-run --disable-background-networking"
     " --disable-component-update --disable-sync"
@@ -66,8 +66,8 @@ async def launch() -> AsyncIterator[Browser]:
 
 @contextlib.asynccontextmanager
 async def open_tab(browser: Browser, address: str, size: ViewportSize) -> AsyncIterator["Tab"]:
-    """In the end nothing may have gone wrong in it."""
-    # Without motion: a colour on its way to another is none that anybody reads.
+    """Open a tab, and fail on exit if its page had problems."""
+    # Without animations: a color in transition would distort contrast checks.
     context = await browser.new_context(
         viewport=size, locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
     )
@@ -80,13 +80,12 @@ async def open_tab(browser: Browser, address: str, size: ViewportSize) -> AsyncI
 
 
 class PageMonitor:
-    """What must not happen on any page: an error in the console, something that the content
-    security policy refused, a request to another host."""
+    """Records console errors, content security policy violations, and requests to other hosts."""
 
     def __init__(self, page: Page, address: str) -> None:
         self._origin = urlsplit(address).netloc
         self.problems: list[str] = []
-        #: Refusals that a test brings about; the browser reports each as an error of its own.
+        #: Problems that a test provokes; the browser reports each as an error.
         self.expected_problems: tuple[str, ...] = ()
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -110,7 +109,7 @@ class PageMonitor:
 
 
 class Tab:
-    """One person's browser."""
+    """A browser tab with a session of its own."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -128,7 +127,7 @@ class Tab:
         await self.page.wait_for_url(lambda url: "sign-in" not in url)
 
     async def sign_in_by_request(self, email: str, password: str) -> None:
-        """Without the form, which some tests are about, and others would only wait for."""
+        """Sign in without the form, which is faster."""
         answer = await self.page.request.post(
             f"{self.base_url}/console/sign-in",
             form={"email": email, "password": password},
@@ -140,11 +139,13 @@ class Tab:
     async def find_axe_violations(
         self, look: AxeCheck = "structure", within: str = "html"
     ) -> list[str]:
-        """What the accessibility checker finds serious or critical on the page as it is, or in a
-        part of it. Contrasts take longer than everything else together; each page is looked at for
-        them once."""
+        """Return serious and critical accessibility violations of the page or a part of it.
+
+        Contrast checks take longer than all other checks together, so each page is checked for them
+        once.
+        """
         if not await self.page.evaluate("'axe' in window"):
-            # Evaluated, not added as a script: the page's own policy stays as it is.
+            # Evaluated rather than added as a script, so the page's CSP stays unchanged.
             await self.page.evaluate(_AXE_SCRIPT.read_text())
         options = {"resultTypes": ["violations"], "preload": False}
         found: dict[str, Any] = await self.page.evaluate(
@@ -159,7 +160,7 @@ class Tab:
         ]
 
     async def take_screenshot(self, name: str, *, full: bool = True) -> None:
-        """Of the whole page or of what is seen of it, where somebody wants to look at it."""
+        """Take a screenshot if TAPGATE_PICTURES is set."""
         if should_take_screenshots():
             path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
             await self.page.screenshot(path=path, full_page=full, animations="disabled")

@@ -1,4 +1,4 @@
-"""What browser tests share: one Chromium, one running Tapgate with the demo, a watched tab each."""
+"""Fixtures of the browser tests: one Chromium, one Tapgate with demo data, a monitored tab each."""
 
 import os
 import re
@@ -19,14 +19,14 @@ from journeys.clients import open_client
 from journeys.deployment import Deployment
 from tapgate.demo.examples import load_examples
 
-#: What is awaited comes at once on an idle machine; this one may be busy with other tests.
+#: Generous timeout, because the machine may be busy with other tests.
 expect.set_options(timeout=30_000)
 
 _NO_CHROMIUM = f"needs a Chromium: none of {', '.join(chromium.EXECUTABLE_NAMES)} is on the PATH"
 
 
 class DemoCustomer(NamedTuple):
-    """Of whom the demo's examples are told."""
+    """The subscriber used in the demo's examples."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ async def browser() -> AsyncIterator[Browser]:
 async def platform(
     browser: Browser, postgres: str, copies: ScratchDatabases
 ) -> AsyncIterator[Deployment]:
-    """A gateway with the small demo and a messenger, as `make run` starts them."""
+    """A gateway with the small demo and a messenger, as started by `make run`."""
     name = await copies.acquire()
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
         folder, url = Path(place), build_database_url(name, postgres)
@@ -78,13 +78,13 @@ def hero(platform: Deployment) -> DemoCustomer:
 
 @pytest.fixture(scope="session")
 async def ada(platform: Deployment) -> Admin:
-    """A system_admin over the API, to bring about what a test looks at."""
+    """A system admin that sets up test data over the API."""
     return await platform.log_in_admin()
 
 
 @pytest.fixture
 async def stranger(browser: Browser, platform: Deployment) -> AsyncIterator[Tab]:
-    """A tab in which nobody is signed in. In the end nothing may have gone wrong in it."""
+    """A tab that is not signed in. The test fails if its page had problems."""
     async with chromium.open_tab(
         browser, str(platform.client.base_url), DESKTOP_VIEWPORT
     ) as opened:
@@ -93,6 +93,6 @@ async def stranger(browser: Browser, platform: Deployment) -> AsyncIterator[Tab]
 
 @pytest.fixture
 async def tab(stranger: Tab) -> Tab:
-    """A system_admin's."""
+    """A tab signed in as a system admin."""
     await stranger.sign_in_by_request(ADMIN["email"], ADMIN["password"])
     return stranger

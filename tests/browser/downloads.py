@@ -1,4 +1,4 @@
-"""Files that a page gives."""
+"""Downloads from a page."""
 
 import csv
 from pathlib import Path
@@ -14,7 +14,7 @@ class CsvFile(NamedTuple):
 
 
 async def download_csv(page: Page, link: str) -> CsvFile:
-    """The CSV file behind a link."""
+    """Click a link and return the CSV file that it downloads."""
     async with page.expect_download() as waiting:
         await page.get_by_role("link", name=link).click()
     file = await waiting.value

@@ -1,4 +1,4 @@
-"""Cards: a file of new ones with mistakes in it, and one that its holder has lost."""
+"""Cards: upload of a file with errors, and a lost card."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ _RECORD_PROGRESS_BAR = """() => {
 }"""
 
 
-async def test_upload_cards(tab: Tab, ada: Admin, tmp_path: Path) -> None:
+async def test_card_upload_reports_progress_created_cards_and_row_errors(
+    tab: Tab, ada: Admin, tmp_path: Path
+) -> None:
     page, mark = tab.page, f"BR{next(sequence)}"
     good = "".join(f"{mark}-{number},\n" for number in range(1, 41))
     file = tmp_path / "cards.csv"
@@ -44,7 +46,7 @@ async def test_upload_cards(tab: Tab, ada: Admin, tmp_path: Path) -> None:
     await expect(page.locator("#rows tr")).to_have_count(1)
 
 
-async def test_files_that_are_none(tab: Tab, tmp_path: Path) -> None:
+async def test_oversized_or_invalid_card_file_is_rejected(tab: Tab, tmp_path: Path) -> None:
     page = tab.page
     await tab.open("/console/cards/upload")
     chosen = page.get_by_label("CSV file")
@@ -63,7 +65,7 @@ async def test_files_that_are_none(tab: Tab, tmp_path: Path) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_a_card_is_lost(tab: Tab, ada: Admin) -> None:
+async def test_card_blocked_as_lost_cannot_be_unblocked(tab: Tab, ada: Admin) -> None:
     page = tab.page
     customer = await ada.create_funded_customer("50", await ada.create_app())
     await tab.open(f"/console/cards/{customer.card}")

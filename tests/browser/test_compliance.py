@@ -1,4 +1,4 @@
-"""A compliance officer at work: what is held, who it is about, and what becomes of it."""
+"""Compliance officer: held payments, alerts, and rules."""
 
 import pytest
 from playwright.async_api import expect
@@ -20,7 +20,7 @@ async def officer(stranger: Tab, ada: Admin) -> Tab:
 
 
 async def create_customer(ada: Admin, name: str) -> Customer:
-    """On level 3, with a card."""
+    """Create a customer on KYC level 3 with a card."""
     customer = await ada.create_funded_customer("100.00", await ada.create_app(), name)
     url = f"subscribers/{customer.id}"
     require_success(await ada.put(url, kyc_level=3, kyc_status="VERIFIED"))
@@ -28,7 +28,7 @@ async def create_customer(ada: Admin, name: str) -> Customer:
 
 
 async def decide_alert(tab: Tab, button: str, notes: str) -> None:
-    """On the page of an alert, with what the dialog says looked at."""
+    """Decide an alert on its page, and check the dialog."""
     page = tab.page
     await page.get_by_role("button", name=button).click()
     dialog = page.get_by_role("dialog")
@@ -39,7 +39,9 @@ async def decide_alert(tab: Tab, button: str, notes: str) -> None:
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Resolved")
 
 
-async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: Admin) -> None:
+async def test_officer_releases_one_held_payment_and_rejects_another(
+    officer: Tab, ada: Admin
+) -> None:
     kadiatu, alusine = (
         await create_customer(ada, "Kadiatu Bangura"),
         await create_customer(ada, "Alusine Turay"),
@@ -51,17 +53,17 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     second = require_success(await kadiatu.send_money(_HELD_AMOUNT, alusine, memo="the garden"))
     assert {first["status"], second["status"]} == {"under_review"}
 
-    # Both wait in the queue, the newest first.
+    # Both alerts are in the queue, newest first.
     page = officer.page
     await page.get_by_role("link", name="Compliance").click()
     rows = page.locator("#rows tr").filter(has_text="Kadiatu Bangura")
-    await expect(rows).to_have_count(3)  # the large top-up has an alert, too
+    await expect(rows).to_have_count(3)  # includes the alert for the large top-up
     hers = rows.filter(has_text="Large amount")
     await expect(hers).to_have_count(2)
     await expect(hers.first).to_contain_text("600,000.00 SLE")
     assert await officer.find_axe_violations() == []
 
-    # One is looked into. All that helps to decide is there.
+    # The alert page shows everything needed for the decision.
     await hers.first.get_by_role("link", name="Large amount").click()
     main = page.get_by_role("main")
     await expect(main).to_contain_text("A payment of more than 500,000.00 SLE is held")
@@ -74,13 +76,13 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Investigating")
     await expect(main).to_contain_text("Asked for the contract")
 
-    # It is rejected: hers again.
+    # A rejection returns the funds to the sender.
     await decide_alert(officer, "Reject the payment", "There is no garden")
     await expect(page.get_by_role("status")).to_contain_text("the transaction was rejected")
     assert await alusine.get_funds() == ("100.00", "0.00")
     assert (await kadiatu.get_funds())[1] == "603000.00"
 
-    # The other is found among the alerts about her, and released: his.
+    # The second payment is found among the subscriber's alerts, and released.
     others = page.get_by_role("region", name="Other alerts about this person")
     held = others.locator("tbody tr").filter(has_text="Open").filter(has_text="High")
     await held.get_by_role("link").click()
@@ -93,7 +95,7 @@ async def test_one_payment_is_released_and_another_rejected(officer: Tab, ada: A
     await expect(hers).to_have_count(0)
 
 
-async def test_a_rule_is_changed_and_would_hold_less(officer: Tab, ada: Admin) -> None:
+async def test_raised_rule_threshold_applies_to_the_payment_check(officer: Tab, ada: Admin) -> None:
     person = await create_customer(ada, "Sia Kamanda")
     page = officer.page
     await officer.open("/console/compliance/rules")

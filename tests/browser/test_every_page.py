@@ -1,7 +1,7 @@
-"""Every page and every form, at the width of a desk and of a phone, in light and in dark: it opens,
-nobody is kept out by how it is built, nothing hangs over its edge.
+"""Every page and form at desktop and phone width, in light and dark mode.
 
-With a folder in TAPGATE_PICTURES each is also photographed, to be looked at: `make pictures`.
+Each page must open, be accessible, and fit the viewport. If TAPGATE_PICTURES names a folder,
+screenshots are saved there: `make pictures`.
 """
 
 import re
@@ -21,7 +21,7 @@ from journeys.deployment import Deployment
 from tapgate.console.console import ACTIONS, PAGES
 from tapgate.simulators.site import PAGES as SIMULATORS
 
-#: Pages of one thing -> the list that such a thing is taken from.
+#: Detail pages, and the list from which a record is taken.
 _DETAIL_PAGE_LISTS: Final = {
     "/console/subscribers/{id}": "subscribers",
     "/console/cards/{serial}": "cards",
@@ -35,7 +35,7 @@ _DETAIL_PAGE_LISTS: Final = {
     "/console/compliance/alerts/{id}": "compliance/alerts",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }
-#: What pages ask for, and is no page itself; and the one for who is not signed in.
+#: Paths that are fragments rather than pages, and the sign-in page.
 _PARTIAL_PATHS: Final = {
     "/console/audit/verify",
     "/console/limits/commission",
@@ -53,14 +53,14 @@ _DECLARED_PATHS: Final = sorted(
     {page.path for page in chain.from_iterable([*PAGES, *SIMULATORS]) if page.method == "GET"}
     - _PARTIAL_PATHS
 )
-#: Rows are alike, and the checker looks at each letter of them.
+#: Rows are alike, and axe checks every one of them.
 _TRUNCATE_TABLES: Final = """
     for (const body of document.querySelectorAll("tbody")) {
       for (const row of [...body.rows].slice(4, -1)) row.remove();
     }"""
 _PATH_PARAMETER: Final = re.compile(r"{(\w+)}")
-#: Another scheme can make nothing worse but contrasts, and these have all that others are made of;
-#: the others are looked at in it when pictures are taken.
+#: Dark mode affects only contrast, and these pages contain all components. The remaining pages are
+#: checked in dark mode when screenshots are taken.
 _DARK_MODE_PATHS: Final = {
     "/console/sign-in",
     "/console",
@@ -76,7 +76,7 @@ _DARK_MODE_PATHS: Final = {
 
 @pytest.fixture(scope="session")
 async def addresses(platform: Deployment, ada: Admin) -> dict[str, str]:
-    """Where each page is found in the demo."""
+    """Return the URL of each page in the demo data."""
     await ada.post("admin/webhook-endpoints", url="http://127.0.0.1:9/hook", events=["*"])
     found = {}
     for path in _DECLARED_PATHS:
@@ -88,7 +88,7 @@ async def addresses(platform: Deployment, ada: Admin) -> dict[str, str]:
     return found
 
 
-async def test_every_page(
+async def test_every_page_is_accessible_and_fits_a_desktop(
     browser: Browser, platform: Deployment, addresses: dict[str, str]
 ) -> None:
     findings: dict[str, list[str]] = {}
@@ -102,10 +102,10 @@ async def test_every_page(
     assert {path: found for path, found in findings.items() if found} == {}
 
 
-async def test_every_page_on_a_phone(
+async def test_every_page_fits_a_phone(
     browser: Browser, platform: Deployment, addresses: dict[str, str]
 ) -> None:
-    """The same page in one column: it must not hang over the edge."""
+    """In a single column, no page may overflow horizontally."""
     too_wide: dict[str, int] = {}
     async with chromium.open_tab(browser, str(platform.client.base_url), PHONE_VIEWPORT) as tab:
         async for path, name in _open_pages(tab, addresses):
@@ -117,7 +117,7 @@ async def test_every_page_on_a_phone(
 
 
 async def _open_pages(tab: Tab, addresses: dict[str, str]) -> AsyncIterator[tuple[str, str]]:
-    """Each page in turn: its path and a name for its picture."""
+    """Open each page, and yield its path and a screenshot name."""
     await tab.open("/console/sign-in")
     yield "/console/sign-in", "sign-in"
     await tab.sign_in(ADMIN["email"], ADMIN["password"])
@@ -126,8 +126,8 @@ async def _open_pages(tab: Tab, addresses: dict[str, str]) -> AsyncIterator[tupl
         yield path, _screenshot_name(path)
 
 
-async def test_every_form(tab: Tab, ada: Admin) -> None:
-    """In the dialog that it is shown in; where values are there already, on a page that has it."""
+async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
+    """Forms are opened in their dialog; prefilled forms only for subscribers."""
     person = require_success(await ada.get("subscribers", limit=1))["data"][0]["id"]
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}

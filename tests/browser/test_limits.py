@@ -1,4 +1,4 @@
-"""Limits and fees: changed on the page, and the next payment goes by them."""
+"""Limits and fees: changes on the page apply to the next payment."""
 
 from playwright.async_api import expect
 
@@ -7,7 +7,7 @@ from journeys.admin import PASSWORD, Admin
 from journeys.api_caller import require_error, require_success
 
 
-async def test_a_limit_is_changed_and_holds(tab: Tab, ada: Admin) -> None:
+async def test_changed_limit_applies_to_the_next_payment(tab: Tab, ada: Admin) -> None:
     app = await ada.create_app()
     fatu = await ada.create_funded_customer("50000.00", app, "Fatu Conteh")
     friend = await ada.create_funded_customer("1.00", app, "Musa Conteh")
@@ -36,7 +36,7 @@ async def test_a_limit_is_changed_and_holds(tab: Tab, ada: Admin) -> None:
         require_success(await ada.put("account-rules/1", max_transaction=before["max_transaction"]))
 
 
-async def test_a_fee_gets_another_step(tab: Tab, ada: Admin) -> None:
+async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
     page, before = tab.page, require_success(await ada.get("fee-rules"))["data"]
     await tab.open("/console/limits")
     try:
@@ -59,7 +59,7 @@ async def test_a_fee_gets_another_step(tab: Tab, ada: Admin) -> None:
         require_success(await ada.put("fee-rules", data=before))
 
 
-async def test_who_looks_after_money_sees_fees_and_changes_none(stranger: Tab, ada: Admin) -> None:
+async def test_finance_user_can_view_but_not_change_fees(stranger: Tab, ada: Admin) -> None:
     finance = await ada.create_admin("Foday", "F")
     await stranger.sign_in(finance.email, PASSWORD)
     page = stranger.page

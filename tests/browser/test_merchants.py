@@ -1,4 +1,4 @@
-"""Those who handle money for others: a new shop with a till, an agent's float, a new partner."""
+"""Processors with terminals, agents with float, and partners."""
 
 import re
 
@@ -15,7 +15,7 @@ async def counter(ada: Admin) -> App:
     return await ada.create_app("payments:write")
 
 
-#: What a button said for a moment is kept at it.
+#: Stores the first label that the button showed temporarily.
 _RECORD_BUTTON_LABEL = """button => {
   new MutationObserver(() => { button.dataset.said ??= button.textContent; })
     .observe(button, { childList: true });
@@ -23,7 +23,7 @@ _RECORD_BUTTON_LABEL = """button => {
 
 
 async def _copy_secret(tab: Tab, label: str) -> str:
-    """Copies it, and gives what is on the clipboard then."""
+    """Copy a secret, and return the clipboard content."""
     entry = tab.page.locator(".secrets > div", has_text=label)
     button = entry.get_by_role("button")
     await button.evaluate(_RECORD_BUTTON_LABEL)
@@ -35,7 +35,7 @@ async def _copy_secret(tab: Tab, label: str) -> str:
 
 
 async def _require_no_horizontal_scroll(tab: Tab) -> None:
-    """On a phone, nothing is wider than the screen."""
+    """Assert that nothing overflows the viewport on a phone."""
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
     shown = await tab.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"
@@ -44,7 +44,7 @@ async def _require_no_horizontal_scroll(tab: Tab) -> None:
     assert shown == [0, 0]
 
 
-async def test_a_shop_with_a_till(tab: Tab) -> None:
+async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(tab: Tab) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await tab.open("/console/processors")
@@ -93,7 +93,7 @@ async def test_a_shop_with_a_till(tab: Tab) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_an_agents_float(tab: Tab, ada: Admin, counter: App) -> None:
+async def test_agent_float_is_funded(tab: Tab, ada: Admin, counter: App) -> None:
     top = await ada.create_agent(counter, "Zainab Wurie")
     await ada.create_agent(counter, "Momoh Wurie", top)
     page, dialog = tab.page, tab.page.get_by_role("dialog")
@@ -119,7 +119,7 @@ async def test_an_agents_float(tab: Tab, ada: Admin, counter: App) -> None:
     await expect(tree.locator(".sums")).to_contain_text("1,250.50 SLE")
 
 
-async def test_find_an_agent_while_typing(tab: Tab, ada: Admin, counter: App) -> None:
+async def test_agent_search_filters_while_typing(tab: Tab, ada: Admin, counter: App) -> None:
     top = await ada.create_agent(counter, "Hindolo Ngegba")
     await ada.create_agent(counter, "Satta Ngegba", top)
     page = tab.page
@@ -132,7 +132,7 @@ async def test_find_an_agent_while_typing(tab: Tab, ada: Admin, counter: App) ->
     await expect(page.locator(".trees > li", has_text="Hindolo Ngegba")).to_be_visible()
 
 
-async def test_a_new_partner(tab: Tab) -> None:
+async def test_partner_is_created_funded_and_suspended(tab: Tab) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await tab.open("/console/partners")

@@ -1,4 +1,4 @@
-"""Signing in, and the first look at how the business is doing."""
+"""Sign-in and the overview page."""
 
 import re
 
@@ -11,7 +11,7 @@ from journeys.api_caller import require_success
 from tapgate.ledger.verify import CLAIMS
 
 
-async def test_sign_in_and_out(stranger: Tab) -> None:
+async def test_sign_in_and_sign_out(stranger: Tab) -> None:
     page = stranger.page
     stranger.monitor.expected_problems = ("401",)
     await stranger.open("/console/subscribers")
@@ -33,7 +33,7 @@ async def test_sign_in_and_out(stranger: Tab) -> None:
     await expect(page).to_have_url(re.compile("/console/sign-in$"))
 
 
-async def test_the_figures_are_the_interfaces(tab: Tab, ada: Admin) -> None:
+async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="30 days").click()
@@ -51,7 +51,7 @@ async def test_the_figures_are_the_interfaces(tab: Tab, ada: Admin) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_prove_the_books(tab: Tab) -> None:
+async def test_ledger_verification_from_the_overview(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("button", name="Prove the books").click()

@@ -1,5 +1,7 @@
-"""People at the simulated phone: money to a friend, a new wallet with a document, and no PIN
-anywhere but in the messenger's hands."""
+"""Phone simulator: transfers, registration with a document, and PIN secrecy.
+
+PINs must be visible only to the messenger.
+"""
 
 import asyncio
 import re
@@ -20,13 +22,15 @@ _TIMEOUT_MS = 30_000
 
 
 def contains_pin(text: str, pin: str) -> bool:
-    """On its own: any four digits may stand by chance in an id, a moment, an amount, or in what is
-    encrypted."""
+    """Return whether the PIN occurs as a standalone number.
+
+    Any four digits may occur by chance in an ID, a time, an amount, or ciphertext.
+    """
     return re.search(rf"(?<![\w+/.,-]){pin}(?![\w+/-]|[.,]\d)", text) is not None
 
 
 class PhonePage:
-    """The phone on the page, as somebody uses it. Hears everything that the page sends."""
+    """Page object of the phone simulator. Records every request that the page sends."""
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab
@@ -54,7 +58,7 @@ class PhonePage:
         await self.page.get_by_role("button", name="Send", exact=True).click()
 
     async def expect_last_message(self, words: str | re.Pattern[str]) -> None:
-        """As the last thing that was said."""
+        """Assert that the last message contains the text."""
         bubble = self.log.locator(".group").last
         await expect(bubble).to_contain_text(words, timeout=_TIMEOUT_MS)
 
@@ -62,7 +66,7 @@ class PhonePage:
         await self.log.locator(".group").last.get_by_role("button", name=title).click()
 
     async def choose_from_list(self, title: str) -> None:
-        """From the list of the last message."""
+        """Choose an option from the list of the last message."""
         await self.tap_option("Choose")
         row = self.dialog.get_by_role("button", name=title)
         await expect(self.dialog.get_by_role("button").nth(1)).to_be_focused()
@@ -78,7 +82,7 @@ class PhonePage:
         await self.dialog.get_by_role("button", name="Confirm").click()
 
     async def require_absent(self, *pins: str) -> None:
-        """Not on the page, not in what this tab keeps, not in what it sent."""
+        """Assert that no PIN is on the page, in session storage, or in any request."""
         kept = await self.page.evaluate("JSON.stringify(sessionStorage)")
         shown = await self.page.locator("#phone").inner_text()
         for pin in pins:
@@ -103,7 +107,7 @@ _HAS_PENDING_MESSAGES_SQL = """
 
 @pytest.fixture
 async def handset(tab: Tab, hero: DemoCustomer, platform: Deployment) -> PhonePage:
-    """The hero's, when the receipts of what others bought with her card have come."""
+    """The demo customer's phone, once all pending receipts of other tests have arrived."""
     connection = await asyncpg.connect(platform.database_url)
     try:
         async with asyncio.timeout(30):
@@ -116,7 +120,7 @@ async def handset(tab: Tab, hero: DemoCustomer, platform: Deployment) -> PhonePa
     return handset
 
 
-async def test_send_money_to_a_friend(
+async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
     tab: Tab, handset: PhonePage, hero: DemoCustomer, ada: Admin, platform: Deployment
 ) -> None:
     (friend,) = require_success(await ada.get("subscribers", search="+23225000002"))["data"]
@@ -156,13 +160,13 @@ async def test_send_money_to_a_friend(
     await handset.expect_phone_number(friend["phone_number"])
     await handset.expect_last_message("You received 25.00 SLE")
     await handset.expect_last_message(sent)
-    # Back to the hero, and what was said is still there.
+    # After switching back, the conversation is still there.
     conversations = handset.page.get_by_role("list", name="Conversations")
     await conversations.get_by_role("button", name=hero.name).click()
     await expect(handset.log).to_contain_text("PIN entered")
 
 
-async def test_register_and_show_a_document(
+async def test_registration_and_kyc_document_upload(
     tab: Tab, ada: Admin, platform: Deployment, tmp_path: Path
 ) -> None:
     document = tmp_path / "card.jpg"
@@ -210,7 +214,7 @@ async def test_register_and_show_a_document(
     assert [one["document_type"] for one in documents] == ["id_front"]
 
 
-async def test_a_list_with_the_keyboard_alone(tab: Tab, handset: PhonePage) -> None:
+async def test_option_list_works_with_the_keyboard_alone(tab: Tab, handset: PhonePage) -> None:
     keyboard = tab.page.keyboard
     await handset.send_message("menu")
     await handset.expect_last_message("What would you like to do?")
@@ -226,7 +230,7 @@ async def test_a_list_with_the_keyboard_alone(tab: Tab, handset: PhonePage) -> N
     await expect(opener).to_be_focused()
 
 
-async def test_what_cannot_be_sent_is_told(tab: Tab, handset: PhonePage) -> None:
+async def test_undeliverable_message_or_image_shows_an_error(tab: Tab, handset: PhonePage) -> None:
     trouble = tab.page.locator("#trouble")
     await tab.page.get_by_label("Picture to send").set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
@@ -247,7 +251,7 @@ async def test_what_cannot_be_sent_is_told(tab: Tab, handset: PhonePage) -> None
     await handset.expect_last_message(re.compile(r"[\d,]+\.\d\d SLE"))
 
 
-async def test_no_pin_is_kept_while_it_is_unknown_how_they_are_asked_for(tab: Tab) -> None:
+async def test_pin_is_masked_when_the_form_key_is_unavailable(tab: Tab) -> None:
     async def away(route: Route) -> None:
         await route.fulfill(json={"problem": "The messenger does not answer."})
 

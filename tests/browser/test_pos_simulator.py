@@ -1,4 +1,4 @@
-"""A shop's day at the simulated terminal: payments, a wrong PIN, refunds, a request sent twice."""
+"""POS simulator: payments, a wrong PIN, refunds, and a replayed request."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from journeys.admin import Admin
 from journeys.api_caller import require_success
 from tapgate import signing
 
-#: A reader of cards that a test holds cards to: `document.dispatchEvent(new CustomEvent(...))`.
+#: Fake NFC reader. Tests present a card by dispatching a `held` CustomEvent.
 _FAKE_NFC_READER = """
 window.NDEFReader = class extends EventTarget {
   async scan() {
@@ -28,7 +28,7 @@ window.NDEFReader = class extends EventTarget {
 
 
 class PosPage:
-    """The terminal on a page, as a cashier uses it."""
+    """Page object of the POS simulator."""
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab
@@ -62,7 +62,7 @@ class PosPage:
 
     @property
     def latest_receipt(self) -> Locator:
-        """The newest."""
+        """The newest receipt."""
         return self.page.locator(".receipt").first
 
     async def get_transaction_id(self) -> str:
@@ -70,7 +70,7 @@ class PosPage:
 
 
 async def wait_until(is_so: Callable[[], Awaitable[bool]]) -> None:
-    """For what the platform does in the background, soon."""
+    """Wait for the result of background work."""
     async with asyncio.timeout(30):
         while not await is_so():
             await asyncio.sleep(0.05)
@@ -83,7 +83,7 @@ async def till(tab: Tab) -> PosPage:
     return till
 
 
-async def test_pay_and_see_the_entries(till: PosPage, hero: DemoCustomer) -> None:
+async def test_payment_links_to_its_ledger_entries(till: PosPage, hero: DemoCustomer) -> None:
     page = till.page
     await expect(page.locator("#tap-words")).to_contain_text(hero.name)
     for not_yet in ("#again", "#fresh", "#key", "#line", "#insecure"):
@@ -104,10 +104,10 @@ async def test_pay_and_see_the_entries(till: PosPage, hero: DemoCustomer) -> Non
     await till.tab.take_screenshot("readme/transaction")
 
 
-async def test_no_other_terminal_is_taken_while_a_payment_is_under_way(
+async def test_terminal_cannot_be_switched_during_a_payment(
     till: PosPage, hero: DemoCustomer
 ) -> None:
-    """Its answer would find another terminal, and no receipt would tell that money has moved."""
+    """The response would reach another terminal, and no receipt would show the payment."""
     page, answered = till.page, asyncio.Event()
 
     async def late(route: Route) -> None:
@@ -124,7 +124,7 @@ async def test_no_other_terminal_is_taken_while_a_payment_is_under_way(
     await expect(till.latest_receipt).to_contain_text("3.75 SLE")
 
 
-async def test_what_is_shown_as_signed_is_what_the_signature_is_of(
+async def test_displayed_signing_input_matches_the_signature(
     till: PosPage, hero: DemoCustomer
 ) -> None:
     page = till.page
@@ -145,7 +145,7 @@ async def test_what_is_shown_as_signed_is_what_the_signature_is_of(
     assert secret not in await page.locator("#line").inner_text()
 
 
-async def test_a_large_payment_asks_for_the_pin_and_a_wrong_one_is_declined_in_words(
+async def test_large_payment_requires_the_pin_and_a_wrong_pin_is_explained(
     till: PosPage, hero: DemoCustomer
 ) -> None:
     till.tab.monitor.expected_problems = ("403", "400")
@@ -169,7 +169,7 @@ async def test_a_large_payment_asks_for_the_pin_and_a_wrong_one_is_declined_in_w
     assert first[1] == last[1]
 
 
-async def test_the_same_request_again_is_answered_and_moves_nothing(
+async def test_replayed_request_returns_the_original_response_and_moves_no_money(
     till: PosPage, hero: DemoCustomer, ada: Admin
 ) -> None:
     await till.pay("310", hero.pin)
@@ -190,7 +190,7 @@ async def test_the_same_request_again_is_answered_and_moves_nothing(
     await wait_until(is_counted)
 
 
-async def test_refund_a_part_and_then_the_rest(
+async def test_partial_refund_followed_by_refund_of_the_remainder(
     till: PosPage, hero: DemoCustomer, ada: Admin
 ) -> None:
     await till.pay("800", hero.pin)
@@ -202,7 +202,7 @@ async def test_refund_a_part_and_then_the_rest(
     await till.press_keys("300")
     await till.press_button("OK")
     await expect(till.screen).to_contain_text("Left to refund: 5.00 SLE")
-    await till.tab.open("/simulator/pos")  # the receipts are still there, the key is another one
+    await till.tab.open("/simulator/pos")  # receipts persist, the key is new
     payment = till.page.locator(".receipt", has_text=paid)
     await expect(payment).to_contain_text("5.00 SLE")
     await payment.get_by_role("button", name="Refund").click()
@@ -212,7 +212,7 @@ async def test_refund_a_part_and_then_the_rest(
     assert require_success(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
 
 
-async def test_the_balance_is_told_to_who_knows_the_pin(till: PosPage, hero: DemoCustomer) -> None:
+async def test_balance_is_shown_after_the_correct_pin(till: PosPage, hero: DemoCustomer) -> None:
     await till.press_button("Balance")
     await till.tap_card()
     await till.enter_pin(hero.pin)
@@ -221,7 +221,7 @@ async def test_the_balance_is_told_to_who_knows_the_pin(till: PosPage, hero: Dem
 
 
 @pytest.mark.parametrize("leaving", ["for another page", "by signing out"])
-async def test_a_key_lives_as_long_as_the_page(
+async def test_terminal_key_is_deleted_when_the_page_is_left(
     till: PosPage, hero: DemoCustomer, ada: Admin, leaving: str
 ) -> None:
     page = till.page
@@ -245,7 +245,7 @@ async def test_a_key_lives_as_long_as_the_page(
     await wait_until(is_gone)
 
 
-async def test_after_a_click_elsewhere_the_keyboard_is_the_terminals(
+async def test_keyboard_controls_the_terminal_after_a_click_elsewhere(
     till: PosPage, hero: DemoCustomer
 ) -> None:
     page = till.page
@@ -264,16 +264,16 @@ async def test_after_a_click_elsewhere_the_keyboard_is_the_terminals(
     await expect(till.screen).to_contain_text("1.50 SLE")
 
 
-async def test_where_the_browser_does_not_sign_the_page_says_so(tab: Tab) -> None:
+async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -> None:
     await tab.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
     await tab.open("/simulator/pos")
     await expect(tab.page.get_by_text("Your browser signs only on localhost")).to_be_visible()
     await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
-async def test_find_a_card_by_its_holder(till: PosPage, hero: DemoCustomer) -> None:
+async def test_card_is_found_by_the_name_of_its_holder(till: PosPage, hero: DemoCustomer) -> None:
     page = till.page
-    # Other stories may have made people of the same name, and only a few are shown.
+    # Other tests may have created people with the same name, and only a few are shown.
     words = f"{hero.name.split()[1][:4]} {hero.phone[-8:]}"
     await page.get_by_label("Card", exact=True).press_sequentially(words)
     cards = page.locator("#cards button")
@@ -282,7 +282,7 @@ async def test_find_a_card_by_its_holder(till: PosPage, hero: DemoCustomer) -> N
     await expect(page.locator("#card-count")).to_contain_text("No card is like that")
 
 
-async def test_a_real_card_is_read(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
+async def test_physical_card_is_read_over_nfc(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
     await tab.page.add_init_script(_FAKE_NFC_READER)
     till = PosPage(tab)
     await till.open()
@@ -302,7 +302,7 @@ async def test_a_real_card_is_read(tab: Tab, hero: DemoCustomer, ada: Admin) -> 
     await expect(tab.page.locator("#plastic-serial")).to_contain_text(other["serial"][-4:])
 
 
-async def test_on_a_phone_nothing_is_wider_than_the_page(till: PosPage, hero: DemoCustomer) -> None:
+async def test_pos_simulator_fits_a_phone(till: PosPage, hero: DemoCustomer) -> None:
     await till.page.set_viewport_size(PHONE_VIEWPORT)
     await till.pay("120", hero.pin)
     await expect(till.screen).to_contain_text("Approved")

@@ -1,4 +1,4 @@
-"""Nobody loses their place: what they typed, what they opened, where the keyboard is."""
+"""Preservation of user state: input, open elements, and keyboard focus."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ from journeys.api_caller import require_success
 
 
 async def _open_registration_form(tab: Tab) -> Page:
-    """The form of somebody new, with something in it."""
+    """Open the registration form and fill it in."""
     await tab.open("/console/subscribers")
     await tab.page.get_by_role("button", name="Register a subscriber").press("Enter")
     await tab.page.get_by_label("First name").fill("Zoë محمد 👩🏽‍💻")
@@ -24,7 +24,7 @@ async def _open_registration_form(tab: Tab) -> Page:
     return tab.page
 
 
-async def test_more_of_a_list_and_back_to_it(tab: Tab) -> None:
+async def test_loaded_rows_are_restored_after_going_back(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/transactions")
     rows = page.locator("#rows tr:not(.more)")
@@ -39,7 +39,7 @@ async def test_more_of_a_list_and_back_to_it(tab: Tab) -> None:
     await expect(rows).to_have_count(both)
 
 
-async def test_how_many_are_found_is_told(tab: Tab) -> None:
+async def test_search_announces_the_number_of_results(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("nobody at all")
@@ -49,7 +49,7 @@ async def test_how_many_are_found_is_told(tab: Tab) -> None:
     await expect(page.locator("#found")).to_have_text("Nothing found.")
 
 
-async def test_what_is_read_stays_open_while_figures_follow(tab: Tab) -> None:
+async def test_open_table_and_focus_survive_the_automatic_refresh(tab: Tab) -> None:
     page = tab.page
     await page.clock.install()
     await tab.open("/console?period=week")
@@ -64,7 +64,7 @@ async def test_what_is_read_stays_open_while_figures_follow(tab: Tab) -> None:
     await expect(summary).to_be_focused()
 
 
-async def test_figures_do_not_follow_under_the_pointer(tab: Tab) -> None:
+async def test_automatic_refresh_pauses_while_the_pointer_is_pressed(tab: Tab) -> None:
     page = tab.page
     await page.clock.install()
     await tab.open("/console?period=week")
@@ -82,7 +82,7 @@ async def test_figures_do_not_follow_under_the_pointer(tab: Tab) -> None:
     await page.wait_for_function("old => !old.isConnected", arg=old)
 
 
-async def test_what_is_wrong_is_marked_and_the_rest_stays(tab: Tab) -> None:
+async def test_validation_error_marks_the_field_and_keeps_the_input(tab: Tab) -> None:
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Register").click()
@@ -93,7 +93,7 @@ async def test_what_is_wrong_is_marked_and_the_rest_stays(tab: Tab) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_a_refusal_is_told_in_the_dialog_and_loses_nothing(tab: Tab) -> None:
+async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab) -> None:
     tab.monitor.expected_problems = ("503", "ERR_CONNECTION_REFUSED", "net::", "htmx:")
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
@@ -115,7 +115,7 @@ async def test_a_refusal_is_told_in_the_dialog_and_loses_nothing(tab: Tab) -> No
     await expect(page.get_by_role("button", name="Register a subscriber")).to_be_focused()
 
 
-async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) -> None:
+async def test_long_name_does_not_overflow(tab: Tab, ada: Admin) -> None:
     person = await ada.post(
         "subscribers",
         first_name="W" * 80,
@@ -132,10 +132,10 @@ async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) 
     assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
 
-async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
+async def test_print_and_large_text_layouts_show_all_content(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/administrators")
-    # Wider than the page then, and scrolled in a place of its own.
+    # The table is then wider than the page, and scrolls in its own container.
     await page.locator("html").evaluate("html => { html.style.fontSize = '24px'; }")
     too_wide = "element => element.scrollWidth - element.clientWidth"
     assert await page.locator("html").evaluate(too_wide) == 0
@@ -150,7 +150,7 @@ async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
     assert await page.locator("h1").evaluate(style) == ["rgb(23, 26, 31)", "light"]
 
 
-async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
+async def test_expired_session_returns_to_the_page_after_signing_in(tab: Tab) -> None:
     page = await _open_registration_form(tab)
     await page.context.clear_cookies()
     await page.get_by_role("dialog").get_by_role("button", name="Register").click()
@@ -161,7 +161,7 @@ async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> No
     await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
 
 
-#: How the form is left when the answer has come and leads to another page, which is not there yet.
+#: Records the form's state when the response redirects to a page that is not loaded yet.
 _RESTORE_AFTER_REQUEST: Final = """
 () => addEventListener("htmx:afterRequest", ({ target: form }) => {
     const { disabled } = form.querySelector("[type=submit]");
@@ -169,7 +169,7 @@ _RESTORE_AFTER_REQUEST: Final = """
 })"""
 
 
-async def test_on_a_slow_line_nothing_is_sent_twice_nor_lost(tab: Tab) -> None:
+async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
     page, comes = tab.page, asyncio.Event()
     asked: list[str] = []
 
@@ -196,7 +196,7 @@ async def test_on_a_slow_line_nothing_is_sent_twice_nor_lost(tab: Tab) -> None:
     assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"
 
 
-async def test_what_is_on_the_way_back_is_not_told_as_sent(tab: Tab) -> None:
+async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) -> None:
     await tab.open("/console/cards/upload")
     heard = """([loaded, total]) => document.querySelector("#file").form.dispatchEvent(
         new CustomEvent("htmx:xhr:progress",

@@ -1,4 +1,4 @@
-"""Looking after people: find one, block, unblock."""
+"""Subscribers: search, block, unblock, and documents."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from browser.conftest import DemoCustomer
 from journeys.admin import Admin
 
 
-async def test_find_a_person_while_typing(tab: Tab, hero: DemoCustomer) -> None:
+async def test_subscriber_search_filters_while_typing(tab: Tab, hero: DemoCustomer) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Subscribers").click()
@@ -25,8 +25,8 @@ async def test_find_a_person_while_typing(tab: Tab, hero: DemoCustomer) -> None:
     assert await tab.find_axe_violations() == []
 
 
-async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: DemoCustomer) -> None:
-    """Leaving the field of the search must not fetch the list again from under the pointer."""
+async def test_long_press_on_a_search_result_opens_it(tab: Tab, hero: DemoCustomer) -> None:
+    """Leaving the search field must not reload the list under the pointer."""
     page = tab.page
     await tab.open("/console/subscribers")
     await page.get_by_label("Search").press_sequentially(hero.phone[-8:])
@@ -39,7 +39,7 @@ async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: DemoCus
     await expect(page.get_by_role("heading", level=1)).to_contain_text(hero.name)
 
 
-async def test_block_and_unblock(tab: Tab, hero: DemoCustomer) -> None:
+async def test_subscriber_is_blocked_and_unblocked(tab: Tab, hero: DemoCustomer) -> None:
     page = tab.page
     await tab.open(f"/console/subscribers/{hero.id}")
     await page.get_by_role("button", name="Block", exact=True).click()
@@ -56,7 +56,7 @@ async def test_block_and_unblock(tab: Tab, hero: DemoCustomer) -> None:
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
 
 
-async def test_a_document_is_photographed(tab: Tab, ada: Admin, tmp_path: Path) -> None:
+async def test_kyc_document_is_uploaded_and_displayed(tab: Tab, ada: Admin, tmp_path: Path) -> None:
     photo = tmp_path / "front.png"
     Image.new("RGB", (320, 200), (90, 120, 60)).save(photo)
     app = await ada.create_app()

@@ -1,4 +1,4 @@
-"""Looking after the system: keys, administrators, webhooks, the audit trail."""
+"""System administration: API keys, administrators, webhooks, and the audit trail."""
 
 import re
 
@@ -19,7 +19,7 @@ async def _request_status(platform: Deployment, key: str) -> int:
     return answer.status_code
 
 
-async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Deployment) -> None:
+async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deployment) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
     await page.get_by_role("link", name="API keys").click()
@@ -49,7 +49,7 @@ async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Deploym
     assert await _request_status(platform, key) == 401
 
 
-async def test_somebody_new_for_support_sees_what_is_theirs(
+async def test_new_support_user_sees_only_permitted_pages_until_disabled(
     tab: Tab, browser: Browser, platform: Deployment
 ) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
@@ -87,7 +87,7 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
         await expect(sias.page).to_have_url(re.compile("/console/sign-in"))
 
 
-async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
+async def test_test_event_is_delivered_and_redelivered(tab: Tab, ada: Admin) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await tab.open("/console")
     receiver = WebhookReceiver()
@@ -124,7 +124,7 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         assert f"{receiver.url}/events" not in urls
 
 
-async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> None:
+async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Admin) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     receiver = WebhookReceiver()
     async with receiver.listen():
@@ -191,7 +191,7 @@ async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> 
         await tab.take_screenshot("webhooks-list")
 
 
-async def test_the_chain_is_verified(tab: Tab) -> None:
+async def test_audit_chain_is_verified(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Audit trail").click()

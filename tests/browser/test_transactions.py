@@ -1,4 +1,4 @@
-"""Transactions: found by filters, looked at down to their entries, and taken along as a file."""
+"""Transactions: filters, ledger entries, and CSV export."""
 
 import re
 
@@ -11,8 +11,10 @@ from journeys.admin import Admin
 from journeys.api_caller import require_success
 
 
-async def test_look_at_one_of_a_persons_payments(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
-    # There are days on which the demo has no payment of this person's.
+async def test_transaction_is_found_by_filters_and_shows_its_entries(
+    tab: Tab, hero: DemoCustomer, ada: Admin
+) -> None:
+    # The demo may have no payment by this person today.
     till, _ = await ada.create_terminal(await ada.create_merchant(), "Till 1")
     require_success(await till.pay("4.50", hero.card, hero.pin))
     page = tab.page
@@ -35,7 +37,7 @@ async def test_look_at_one_of_a_persons_payments(tab: Tab, hero: DemoCustomer, a
     assert await tab.find_axe_violations() == []
 
 
-async def test_a_filter_that_is_none_keeps_the_list(tab: Tab) -> None:
+async def test_invalid_filter_shows_an_error_and_keeps_the_list(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/transactions")
     await page.get_by_label("User").fill("nonsense")
@@ -49,7 +51,7 @@ async def test_a_filter_that_is_none_keeps_the_list(tab: Tab) -> None:
     await expect(said).to_be_empty()
 
 
-async def test_take_the_list_along(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
+async def test_filtered_list_is_exported_as_csv(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
     page = tab.page
     await tab.open("/console/transactions")
     await page.get_by_label("User").fill(hero.id)
@@ -63,7 +65,7 @@ async def test_take_the_list_along(tab: Tab, hero: DemoCustomer, ada: Admin) -> 
     await expect(page.locator("#download-note")).not_to_contain_text("more rows")
 
 
-async def test_what_one_file_does_not_hold_is_in_the_next(
+async def test_large_export_continues_in_the_next_file(
     tab: Tab, hero: DemoCustomer, ada: Admin
 ) -> None:
     page = tab.page
@@ -77,7 +79,7 @@ async def test_what_one_file_does_not_hold_is_in_the_next(
     await expect(page.locator("#download-note")).not_to_contain_text("more rows")
 
 
-async def test_an_export_with_restricted_subscribers_says_that_data_is_hidden(tab: Tab) -> None:
+async def test_export_with_restricted_subscribers_states_that_data_is_hidden(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/transactions")
     _, heads, rows = await download_csv(page, "Export CSV")

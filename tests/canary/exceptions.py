@@ -1,9 +1,11 @@
-"""Where a secret may be, each with its reason. Nothing else is let through, and a test sees that
-nothing here is there for nothing."""
+"""Places where a secret may appear, each with its reason.
+
+Everything else is a leak. A test checks that every exception here is needed.
+"""
 
 from typing import Final
 
-#: The one answer that shows a secret, by the endpoint's name and the field.
+#: Responses that may show a secret once, by endpoint name and field.
 ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/admin/login", "token"): "what a login is for",
     ("POST /api/v1/admin/login", "refresh_token"): "what a login is for",
@@ -23,8 +25,8 @@ ALLOWED_IN_RESPONSES: Final = {
     ("POST /api/v1/wallet/account-statement", "statement_url"): "the link to one file, for a day",
 }
 
-#: Files in the data folder that may hold any secret of the installation, closed to all but its
-#: owner.
+#: Files in the data directory that may contain any secret of the installation. Only the owner may
+#: read them.
 ALLOWED_IN_FILES: Final = {
     "secrets.json": "what was made because no secret was given",
     "forms.pem": "made for the forms of simulated phones",
@@ -38,7 +40,7 @@ _COMMON_VARIABLES: Final = {
     "TAPGATE_MESSENGER_VERIFY_TOKEN": "settings are not complete in production without it",
     "TAPGATE_JWT_SECRET": "settings are not complete in production without it",
 }
-#: What a process may find in its environment, by the module that it runs.
+#: Secrets that a process may have in its environment, by module name.
 ALLOWED_IN_ENVIRONMENTS: Final = {
     "tapgate.gateway": _COMMON_VARIABLES,
     "tapgate.messenger": _COMMON_VARIABLES

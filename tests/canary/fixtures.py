@@ -1,4 +1,4 @@
-"""For tests within one process: no secret is left anywhere in the end."""
+"""Fixtures for single-process tests: at the end, no secret may have leaked anywhere."""
 
 from collections.abc import AsyncIterator
 
@@ -16,6 +16,6 @@ async def watch(database_url: str) -> AsyncIterator[LeakDetector]:
 
 @pytest.fixture
 def settings(watch: LeakDetector, settings: Settings) -> Settings:
-    """Nobody connects before the watch has begun."""
+    """Register the installation's secrets before the first connection is opened."""
     watch.add_settings_secrets(settings)
     return settings

@@ -1,7 +1,7 @@
-"""Hears every secret that goes through a client, and keeps every answer to be searched.
+"""Recorder of all secrets and responses that pass through an HTTP client.
 
-There is one place to listen at, so a new journey need not say which secrets it has: whatever is
-sent or answered under the name of a secret is one, and so is whatever proves who calls.
+It hooks the clients in one place, so new tests need not declare their secrets. Any value sent or
+returned under the name of a secret is a secret, and so is every credential.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from canary.register import SecretSet
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.flows.flow_client import FlowClient
 
-#: The last word of a field's name: `new_pin` is secret, `pin_locked_until` and `api_key_id` not.
+#: Last word of a field name: `new_pin` is secret, `pin_locked_until` and `api_key_id` are not.
 SECRET_SUFFIXES = frozenset({"pin", "otp", "password", "secret", "token", "key"})
 _REDACTED = "(shown here)"
 _AUTH_ATTRIBUTES = ("secret", "_secret", "_credential")
@@ -35,7 +35,7 @@ def is_secret_field(name: str) -> bool:
 class TrafficRecorder:
     def __init__(self) -> None:
         self.secrets = SecretSet()
-        #: The answers without what they are there to show.
+        #: Responses without the secrets that they are allowed to show.
         self.responses: list[bytes] = []
 
     def record_request(self, request: httpx2.Request, auth: object) -> None:
@@ -49,7 +49,7 @@ class TrafficRecorder:
             self.record_secrets(msgspec.json.decode(request.content))
 
     def record_secrets(self, value: Any, shown_by: str = "") -> Any:
-        """The same without what may be shown there."""
+        """Record all secrets in the value and return it without those allowed there."""
         if isinstance(value, list):
             return [self.record_secrets(item, shown_by) for item in value]
         if not isinstance(value, dict):
@@ -70,14 +70,14 @@ class TrafficRecorder:
         head = f"{name}: {answer.status_code} {list(answer.headers.items())}".encode()
         body = answer.content
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-            if answer.is_success:  # else a field's name stands before what is wrong with it
+            if answer.is_success:  # in errors, field names are keys of messages
                 body = msgspec.json.encode(self.record_secrets(msgspec.json.decode(body), name))
         self.responses.append(head + b" " + body)
 
 
 @contextlib.contextmanager
 def record_traffic() -> Iterator[TrafficRecorder]:
-    """Everything that any client sends meanwhile."""
+    """Record everything that any HTTP client sends inside the block."""
     ear = TrafficRecorder()
     send, send_waiting = httpx2.AsyncClient.send, httpx2.Client.send
     encrypted = FlowClient.encrypt
@@ -101,7 +101,7 @@ def record_traffic() -> Iterator[TrafficRecorder]:
         return answer
 
     def filled_in(self: FlowClient, content: dict[str, Any]) -> bytes:
-        """Forms are encrypted before any client sees them."""
+        """Record form contents here, because forms are encrypted before any client sees them."""
         ear.record_secrets(content)
         return encrypted(self, content)
 

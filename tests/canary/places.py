@@ -1,4 +1,4 @@
-"""Where secrets are looked for: tables, PostgreSQL's own log, processes, files."""
+"""Sources that are searched for secrets: tables, the PostgreSQL log, processes, and files."""
 
 import contextlib
 import re
@@ -18,12 +18,11 @@ from canary import exceptions
 class Source(NamedTuple):
     name: str
     data: bytes
-    #: False: random bytes, among which any four digits may stand by chance.
+    #: False for random bytes, which may contain any four digits by chance.
     search_short_secrets: bool = True
 
 
-#: What PostgreSQL can be told to write down: every statement with every value bound to it, and what
-#: an error was about.
+#: Settings that make PostgreSQL log every statement with its parameters, and full error details.
 _VERBOSE_LOG_SETTINGS = {
     "log_statement": "all",
     "log_min_messages": "debug1",
@@ -54,13 +53,13 @@ _ACTIVITY_SQL = """
 
 @contextlib.asynccontextmanager
 async def log_all_statements(url: str) -> AsyncIterator[Path]:
-    """PostgreSQL's log, in which whoever connects meanwhile leaves all they say."""
+    """Log every statement of new connections, and yield the path of the PostgreSQL log."""
     connection = await asyncpg.connect(url)
     try:
         name = await connection.fetchval("SELECT current_database()")
         for setting, value in _VERBOSE_LOG_SETTINGS.items():
             await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
-        (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # the server's data folder
+        (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # under the data directory
         yield Path(socket_folder).parent / "postgres.log"
         await connection.execute(f"ALTER DATABASE {name} RESET ALL")
     finally:
@@ -74,7 +73,7 @@ def read_log_since(log: Path, start: int) -> Source:
 
 
 async def read_database(url: str) -> list[Source]:
-    """Every row of every table, what is written in the schema, and what is being asked."""
+    """Read every row of every table, the schema, and the current statements."""
     connection = await asyncpg.connect(url)
     try:
         places = []
@@ -98,7 +97,7 @@ def _join_rows(rows: list[asyncpg.Record]) -> bytes:
 
 
 def _split_text_and_binary(name: str, values: list[bytes]) -> list[Source]:
-    """Those that are text, and those that are not; many in one, since that is quick to search."""
+    """Split values into text and binary, each joined into one source for faster search."""
     texts = [_decode_text(value) for value in values]
     return [
         Source(name, b"\n".join(text for text in texts if text is not None)),
@@ -111,7 +110,7 @@ def _split_text_and_binary(name: str, values: list[bytes]) -> list[Source]:
 
 
 def _decode_text(value: bytes) -> bytes | None:
-    """Also when it is packed."""
+    """Return the value as text, decompressed if necessary, or None if it is binary."""
     with contextlib.suppress(zlib.error):
         value = zlib.decompress(value)
     with contextlib.suppress(UnicodeDecodeError):
@@ -122,12 +121,12 @@ def _decode_text(value: bytes) -> bytes | None:
 
 
 def read_processes() -> Iterator[Source]:
-    """What everybody on the machine sees of those started from here, and what each was given."""
+    """Read the command lines and environments of all child processes."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             words, environ = process.cmdline(), process.environ()
             if not words:
-                continue  # it is just ending, and has nothing any more
+                continue  # the process is exiting
             yield Source(f"command line of {words[:3]}", " ".join(words).encode())
             ran = words[2] if words[1:2] == ["-m"] else ""
             if ran in exceptions.ALLOWED_IN_ENVIRONMENTS or "postgres" in words[0]:
@@ -137,7 +136,7 @@ def read_processes() -> Iterator[Source]:
 
 
 def read_files(folder: Path) -> Iterator[Source]:
-    """All but PostgreSQL's own, which are looked into by what they say."""
+    """Read all files except PostgreSQL's data files, which are searched through SQL and its log."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if path.is_file() and "pgdata" not in inside.parts:

@@ -1,4 +1,4 @@
-"""The secrets that were heard, and what each of them may look like where it must not be."""
+"""Known secrets, and the forms in which each may leak."""
 
 import base64
 import json
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-#: Digits or a short word that stand alone: not a part of an id, an amount or a time.
+#: Matches standalone digits or short words, not parts of an ID, an amount, or a time.
 _STANDALONE_PATTERN = rb"(?<![0-9A-Za-z+_-])(?<![0-9]\.)(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
-#: Codes are drawn by chance and so may be some amount of a table, which is a bare number there.
+#: Random codes may equal an amount in a table, which is a bare JSON number there.
 _NOT_JSON_NUMBER = rb'(?<!":)'
 _PIN_DIGITS = 4
 _MIN_SECRET_LENGTH = 4
-#: From here on a text is itself wherever it stands.
+#: Minimum length of secrets that are matched anywhere, not only as standalone words.
 _MIN_LONG_SECRET_LENGTH = 8
-#: From here on one half of it is as good as all, since logs like to cut what is long.
+#: Minimum length of secrets whose halves are also searched for, because logs truncate long values.
 _MIN_HALVED_LENGTH = 32
 _CONTEXT_BYTES = 60
 
@@ -40,7 +40,7 @@ class SecretSet:
         return {*self._short.values(), *self._long.values()}
 
     def add(self, what: str, value: object) -> None:
-        """Whatever is not a text, or too short to be told from anything else, is no secret."""
+        """Add a secret; ignore values that are not strings or too short to be distinctive."""
         if not isinstance(value, str) or len(value) < _MIN_SECRET_LENGTH or value in self:
             return
         if len(value) < _MIN_LONG_SECRET_LENGTH:
@@ -51,7 +51,10 @@ class SecretSet:
             self._encoded |= dict.fromkeys(encode_variants(part), what)
 
     def filter_by_suffix(self, word: str) -> "SecretSet":
-        """Those whose kind ends with it: people may be told their codes, never a PIN."""
+        """Return the secrets whose kind ends with the word.
+
+        Messages to subscribers may contain codes, but never a PIN.
+        """
         some = SecretSet()
         for value, what in (self._short | self._long).items():
             if what.endswith(word):
@@ -59,7 +62,7 @@ class SecretSet:
         return some
 
     def find_leaks(self, place: str, data: bytes, *, digits: bool = True) -> list[Leak]:
-        """`digits` is False for what is random bytes anyway."""
+        """Search data for all secrets; set `digits` to False for random bytes."""
         spans = [
             (what, start, start + len(needle))
             for needle, what in self._encoded.items()
@@ -88,8 +91,12 @@ class SecretSet:
 
 
 def _identifying_parts(value: str) -> list[str]:
-    """Each is enough to know it by. What comes before the signature of an access token is public;
-    a key in PEM has one secret per line."""
+    """Return the parts of a secret that each identify it.
+
+    Header and claims of an access token are public, so only its signature counts. Each line of a
+    PEM
+    key is secret.
+    """
     if value.startswith("-----BEGIN"):
         return [
             line
@@ -105,7 +112,7 @@ def _identifying_parts(value: str) -> list[str]:
 
 
 def encode_variants(value: str) -> set[bytes]:
-    """A long secret as it is, and as careless code may have it."""
+    """Return a long secret in all encodings in which careless code might write it."""
     raw = value.encode()
     texts = {value, value.lower(), value.upper(), value[::-1], repr(value)[1:-1]}
     texts |= {json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
@@ -117,7 +124,7 @@ def encode_variants(value: str) -> set[bytes]:
 
 
 def _base64_variants(raw: bytes) -> Iterable[bytes]:
-    """The middle of it, which is the same whatever comes before and after."""
+    """Yield the base64 characters that do not depend on the bytes before and after the secret."""
     for shift in range(3):
         coded = base64.b64encode(bytes(shift) + raw)
         middle = coded[4 if shift else 0 : len(coded) // 4 * 4 - 4]

@@ -1,5 +1,8 @@
-"""A secret in the wrong place: the answer names the field and never repeats the value, and nothing
-of it is logged or kept. Generated from the declarations, so a new endpoint is asked too."""
+"""Secrets in the wrong place: errors name the field and never repeat the value.
+
+Nothing is logged or stored either. Generated from the endpoint declarations, so new endpoints are
+covered automatically.
+"""
 
 import base64
 import json
@@ -64,7 +67,9 @@ def build_broken_bodies(name: str) -> list[bytes]:
     ]
 
 
-async def test_in_the_body(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_misplaced_secret_in_the_body_is_not_leaked(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     assert len(ENDPOINTS_WITH_SECRETS) >= 20
     for endpoint in ENDPOINTS_WITH_SECRETS:
         path, auth = await build_path(world, endpoint), await create_caller(world, endpoint)
@@ -86,11 +91,11 @@ async def test_in_the_body(client: httpx2.AsyncClient, world: Harness) -> None:
                 await answered(msgspec.json.encode({name: text}))
             for body in build_broken_bodies(name):
                 await answered(body)
-            # Under a name that nobody asked for.
+            # Under an undeclared field name.
             await answered(json.dumps({name.upper(): MISPLACED_PIN}).encode())
 
 
-async def test_in_the_query_the_path_and_the_headers(
+async def test_misplaced_secret_in_query_path_or_headers_is_not_leaked(
     client: httpx2.AsyncClient, world: Harness, lines: LogCapture
 ) -> None:
     pin = MISPLACED_PIN
@@ -105,7 +110,7 @@ async def test_in_the_query_the_path_and_the_headers(
     assert "unmatched" in lines.text
 
 
-async def test_a_credential_in_the_place_of_another(
+async def test_credential_sent_in_place_of_another_is_not_leaked(
     client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
 ) -> None:
     admin, app = await world.create_admin(), await world.create_api_key("balance:read")
@@ -137,11 +142,10 @@ async def test_a_credential_in_the_place_of_another(
             assert (await client.get(url)).status_code in (401, 404)
 
 
-async def test_a_password_in_the_place_of_an_email(
+async def test_password_sent_in_place_of_an_email_is_not_leaked(
     client: httpx2.AsyncClient, world: Harness, watch: LeakDetector
 ) -> None:
-    """In the fields of an e-mail that is no admin's; that it is asked for is all the database
-    hears of it, so its talk is not looked through for this one."""
+    """Login emails are invalid, because valid ones are looked up and appear in the database log."""
     for email in ("Tr0ub4dor", "a b", "1@", "@x"):
         body = {"email": email, "password": PASSWORD}
         assert (await client.post("/api/v1/admin/login", json=body)).status_code == 422
@@ -153,7 +157,9 @@ async def test_a_password_in_the_place_of_an_email(
     assert answer.status_code == 422
 
 
-async def test_in_the_name_of_a_file(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_misplaced_secret_in_a_file_name_is_not_leaked(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     pin = MISPLACED_PIN
     subscriber, admin = await world.create_subscriber(), await world.create_admin()
     for url in (
@@ -167,7 +173,7 @@ async def test_in_the_name_of_a_file(client: httpx2.AsyncClient, world: Harness)
             assert answer.status_code < 500, answer.text
 
 
-async def test_the_link_to_a_statement(
+async def test_statement_token_is_not_leaked(
     client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture
 ) -> None:
     subscriber = await world.create_subscriber(balance="12.00")

@@ -1,4 +1,4 @@
-"""The database fails in the middle of requests with secrets: what is logged and answered then."""
+"""Database failures during requests with secrets: logs and responses must not leak them."""
 
 import httpx2
 import pytest
@@ -12,8 +12,7 @@ from tapgate.store.migrate import migrate
 
 PASSWORD = "parrot-Tr0ub4dor-cage"
 
-#: Both are what a statement runs into: an error that quotes all of the row, and the end of the
-#: connection.
+#: Failures of a statement: an error that quotes the whole row, and a lost connection.
 FAILURE_SQL = {
     "error": "RAISE EXCEPTION 'no % in %', NEW, TG_TABLE_NAME USING DETAIL = NEW::text",
     "end": "PERFORM pg_terminate_backend(pg_backend_pid())",
@@ -21,7 +20,7 @@ FAILURE_SQL = {
 
 
 async def make_writes_fail(database: Database, how: str) -> None:
-    """Whatever is written from now on."""
+    """Make every later write fail."""
     await database.execute(
         f"""CREATE FUNCTION failing() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN {FAILURE_SQL[how]}; RETURN NEW; END $$"""
@@ -39,7 +38,7 @@ async def make_writes_fail(database: Database, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", FAILURE_SQL)
-async def test_a_write_fails(
+async def test_failed_write_does_not_leak_secrets(
     client: httpx2.AsyncClient, world: Harness, watch: LeakDetector, lines: LogCapture, how: str
 ) -> None:
     subscriber = await world.create_subscriber(balance="50.00")
@@ -88,8 +87,8 @@ async def test_a_write_fails(
     watch.add_source("logs", lines.text)
 
 
-async def test_the_database_cannot_be_reached_by_a_url_with_a_password() -> None:
-    """Told in one line at the start, which does not repeat the URL."""
+async def test_database_connection_error_does_not_reveal_the_password() -> None:
+    """The startup error is a single line that does not repeat the URL."""
     for rest in ("127.0.0.1:1/x", "[::1/x", "host.invalid:99999/x", "127.0.0.1:1/x?sslmode=wrong"):
         with pytest.raises(StoreError) as told:
             await migrate(f"postgresql://ada:{PASSWORD}@{rest}")

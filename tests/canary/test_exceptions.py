@@ -1,4 +1,4 @@
-"""What is let through is exactly what the interface shows, and nothing besides."""
+"""The allowed exceptions match exactly what the API shows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tapgate.gateway import ENDPOINT_GROUPS
 
 
 def list_fields(kind: Any) -> Iterator[str]:
-    """Of a declared answer and of all that is in it."""
+    """Yield the field names of a response type and all nested types."""
     if isinstance(get_origin(kind) or kind, type) and issubclass(
         get_origin(kind) or kind, msgspec.Struct
     ):
@@ -24,7 +24,7 @@ def list_fields(kind: Any) -> Iterator[str]:
             yield from list_fields(inner)
 
 
-def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
+def test_allowed_responses_match_the_endpoints_that_return_secrets() -> None:
     showing = {
         (endpoint.name, field)
         for noun in ENDPOINT_GROUPS
@@ -35,13 +35,13 @@ def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
     assert showing == set(exceptions.ALLOWED_IN_RESPONSES)
 
 
-def test_every_variable_of_an_environment_is_a_setting() -> None:
+def test_allowed_environment_variables_are_documented_settings() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
     for environment in exceptions.ALLOWED_IN_ENVIRONMENTS.values():
         assert all(f"`{name}`" in documented for name in environment)
 
 
-def test_every_exception_has_its_reason() -> None:
+def test_every_exception_has_a_reason() -> None:
     tables = (
         exceptions.ALLOWED_IN_RESPONSES,
         exceptions.ALLOWED_IN_FILES,

@@ -1,4 +1,4 @@
-"""The canary itself: it sings where a PIN is, and only there."""
+"""Tests of the leak detector: it finds a PIN, and only a PIN."""
 
 import pytest
 
@@ -23,10 +23,10 @@ def build_secret_set(secret: str) -> SecretSet:
         "x\n4071\n",
     ],
 )
-def test_it_sings(text: str) -> None:
+def test_standalone_pin_is_found(text: str) -> None:
     assert build_secret_set("4071").find_leaks("here", text.encode())
 
 
 @pytest.mark.parametrize("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
-def test_it_is_silent(text: str) -> None:
+def test_digits_within_ids_amounts_or_times_are_not_reported(text: str) -> None:
     assert not build_secret_set("4071").find_leaks("here", text.encode())

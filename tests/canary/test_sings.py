@@ -1,4 +1,4 @@
-"""The canary sings: each kind of secret, in each kind of place, in each form."""
+"""Tests of the leak detector: each kind of secret in each kind of source and encoding."""
 
 import asyncio
 import base64
@@ -48,27 +48,27 @@ def build_secret_set(secret: str) -> SecretSet:
 
 @pytest.mark.parametrize("form", ENCODINGS)
 @pytest.mark.parametrize("secret", [API_KEY, JWT, "correct horse battery"])
-def test_a_long_secret_in_any_form(secret: str, form: str) -> None:
+def test_long_secret_is_found_in_any_encoding(secret: str, form: str) -> None:
     assert build_secret_set(secret).find_leaks(
         "here", b"before " + ENCODINGS[form](secret) + b" after"
     )
 
 
 @pytest.mark.parametrize("form", ["as it is", "in JSON", "in a URL", "in hex", "in UTF-16"])
-def test_a_password_with_signs(form: str) -> None:
+def test_password_with_special_characters_is_found(form: str) -> None:
     assert build_secret_set(PASSWORD).find_leaks("here", ENCODINGS[form](PASSWORD))
 
 
-def test_a_secret_that_was_cut_off() -> None:
+def test_truncated_secret_is_found() -> None:
     assert build_secret_set(API_KEY).find_leaks("here", f"{API_KEY[:30]}...".encode())
     assert build_secret_set(API_KEY).find_leaks("here", f"...{API_KEY[-30:]}".encode())
 
 
-def test_what_is_public_of_a_token() -> None:
+def test_public_part_of_a_token_is_not_reported() -> None:
     assert not build_secret_set(JWT).find_leaks("here", JWT.rpartition(".")[0].encode())
 
 
-def test_a_line_of_a_private_key() -> None:
+def test_single_line_of_a_private_key_is_found() -> None:
     assert build_secret_set(build_flow_key()[0]).find_leaks(
         "here", build_flow_key()[0].splitlines()[7].encode()
     )
@@ -77,7 +77,7 @@ def test_a_line_of_a_private_key() -> None:
     )
 
 
-#: Where each statement leaves the text that is bound to it, beside PostgreSQL's log.
+#: The source in which each statement leaves its parameter, in addition to the PostgreSQL log.
 PLANTING_STATEMENTS = {
     "INSERT INTO planted VALUES ($1)": "table public.planted",
     "INSERT INTO packed VALUES (convert_to($1, 'UTF8'))": "bytea public.packed.content",
@@ -90,7 +90,7 @@ PLANTING_STATEMENTS = {
 }
 
 
-async def test_in_the_database(database_url: str) -> None:
+async def test_secret_in_the_database_is_found(database_url: str) -> None:
     async with places.log_all_statements(database_url) as log:
         connection = await asyncpg.connect(database_url)
         try:
@@ -130,7 +130,7 @@ def list_leak_sources(register: SecretSet, looked_at: list[Source]) -> set[str]:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_in_a_file(tmp_path: Path, secret: str) -> None:
+def test_secret_in_a_file_is_found(tmp_path: Path, secret: str) -> None:
     (tmp_path / "left").mkdir()
     (tmp_path / "left" / "behind.txt").write_text(f"it is {secret}\n")
     assert list_leak_sources(build_secret_set(secret), [*places.read_files(tmp_path)]) == {
@@ -139,7 +139,9 @@ def test_in_a_file(tmp_path: Path, secret: str) -> None:
 
 
 @pytest.mark.parametrize("name", exceptions.ALLOWED_IN_FILES)
-def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path, name: str) -> None:
+def test_file_with_allowed_secrets_must_be_readable_only_by_its_owner(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
     with pytest.raises(AssertionError, match="open to others"):
@@ -148,10 +150,10 @@ def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path, nam
     assert list(places.read_files(tmp_path)) == []
 
 
-async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
-    """A process that looks like one of the gateway's, and is given what it need not know."""
+async def test_secret_in_a_command_line_or_environment_is_found(tmp_path: Path) -> None:
+    """Runs a process that looks like the gateway and has a secret that it does not need."""
     (tmp_path / "tapgate").mkdir()
-    (tmp_path / "tapgate" / "__init__.py").touch()  # else it would be the real one, which ends
+    (tmp_path / "tapgate" / "__init__.py").touch()  # shadow the real package
     (tmp_path / "tapgate" / "gateway.py").write_text("input(print('here', flush=True))")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tapgate.gateway", PASSWORD),
@@ -176,7 +178,7 @@ async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
 
 
 def build_echo_client(**shown: str) -> httpx2.AsyncClient:
-    """Something that answers everything with the same, also in a header."""
+    """Return a client that always gets the same response body and header."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         status = 422 if "wrong" in request.url.path else 200
@@ -192,7 +194,7 @@ def has_leak(ear: TrafficRecorder) -> bool:
 @pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
 @pytest.mark.parametrize("shown", ["message", "header"])
 @pytest.mark.parametrize("path", ["/wrong", "/right"])
-async def test_what_was_sent_comes_back(field: str, shown: str, path: str) -> None:
+async def test_secret_echoed_in_a_response_is_found(field: str, shown: str, path: str) -> None:
     secret = "4826" if field.endswith("pin") else API_KEY
     with record_traffic() as ear:
         async with build_echo_client(**{shown: f"{secret} is wrong"}) as client:
@@ -200,14 +202,14 @@ async def test_what_was_sent_comes_back(field: str, shown: str, path: str) -> No
         assert has_leak(ear)
 
 
-async def test_a_credential_comes_back() -> None:
+async def test_credential_echoed_in_a_response_is_found() -> None:
     with record_traffic() as ear:
         async with build_echo_client(message=API_KEY) as client:
             await client.get("/", headers={"Authorization": f"Bearer {API_KEY}"})
         assert has_leak(ear)
 
 
-async def test_a_secret_is_shown_once_and_in_its_place_only() -> None:
+async def test_secret_may_be_shown_only_once_and_only_by_its_endpoint() -> None:
     async def shown(*paths: str) -> bool:
         with record_traffic() as ear:
             async with build_echo_client(key=API_KEY) as client:
@@ -220,14 +222,14 @@ async def test_a_secret_is_shown_once_and_in_its_place_only() -> None:
     assert await shown("/api/v1/admin/users")
 
 
-async def test_nobody_listens_any_more() -> None:
+async def test_recording_stops_at_the_end_of_the_block() -> None:
     before = httpx2.AsyncClient.send, httpx2.Client.send
     with record_traffic():
         assert httpx2.AsyncClient.send != before[0]
     assert (httpx2.AsyncClient.send, httpx2.Client.send) == before
 
 
-async def test_the_watch_fails_what_it_finds(database_url: str) -> None:
+async def test_detector_fails_when_it_finds_a_secret(database_url: str) -> None:
     with pytest.raises(AssertionError, match="a secret in logs"):
         async with detect_leaks(database_url) as watch:
             watch.add_secret("a secret", API_KEY)

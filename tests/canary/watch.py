@@ -1,4 +1,4 @@
-"""The canary: hears the secrets of whatever happens, then looks for them where none may be."""
+"""Leak detector: records the secrets of a test, then searches for them where none may be."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -24,11 +24,11 @@ class LeakDetector:
         return self._recorder.secrets
 
     def add_secret(self, what: str, value: str | None) -> None:
-        """A secret that no client ever sends, such as the key of the installation."""
+        """Add a secret that no client sends, such as the installation's key."""
         self.secrets.add(what, value)
 
     def add_settings_secrets(self, settings: Settings) -> None:
-        """Of the installation."""
+        """Add the installation's secrets."""
         self.add_secret("the JWT secret", settings.jwt_secret)
         self.add_secret("the secret key", settings.secret_key)
         for name, secret in settings.service_secrets.items():
@@ -38,15 +38,15 @@ class LeakDetector:
         self._sources.append(Source(name, text.encode() if isinstance(text, str) else text))
 
     def add_pin_source(self, name: str, text: str) -> None:
-        """Where people are told codes and get forms."""
+        """Add a source that may contain codes and tokens but no PIN, such as chat replies."""
         self._pin_sources.append(Source(name, text.encode()))
 
     def add_processes(self) -> None:
-        """While they run."""
+        """Add the child processes that are running now."""
         self._sources += places.read_processes()
 
     def add_folder(self, folder: Path) -> None:
-        """In the end, when all is written."""
+        """Add a folder that is read at the end, when all files are written."""
         self._folders.append(folder)
 
     async def find_leaks(self) -> list[Leak]:
@@ -61,7 +61,7 @@ class LeakDetector:
 
 @contextlib.asynccontextmanager
 async def detect_leaks(database_url: str) -> AsyncIterator[LeakDetector]:
-    """In the end no secret that was heard is anywhere but where it belongs."""
+    """Fail if any secret recorded inside the block appears outside its allowed places."""
     with record_traffic() as ear:
         watch = LeakDetector(ear, database_url)
         async with places.log_all_statements(database_url) as log:
@@ -81,6 +81,6 @@ def _search_sources(register: SecretSet, looked_at: Iterable[Source]) -> list[Le
 
 
 def format_leaks(found: list[Leak]) -> str:
-    """One line for each place and kind."""
+    """Return one line per source and kind of secret."""
     first = {(one.source, one.kind): one.context for one in reversed(found)}
     return "\n".join(f"{what} in {place}: {around!r}" for (place, what), around in first.items())

@@ -1,4 +1,4 @@
-"""docs/access.md is what the declarations of both services say, for every operation."""
+"""docs/access.md matches the endpoint declarations of both services."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
 CLASSIFY_HINT = "say in tapgate/cli/manual/object_access.py whose things it works on"
 
 
-def test_the_page_is_what_the_declarations_make() -> None:
+def test_access_page_is_up_to_date() -> None:
     assert DOCUMENT.read_text() == render_access_page(), "docs/access.md is stale: run make docs"
     assert render_access_page() == render_access_page()
 
 
-def test_every_operation_says_whose_things_it_works_on() -> None:
+def test_every_operation_declares_its_object_access() -> None:
     declared = {endpoint.name for endpoint in list_endpoints()}
     assert not declared - OBJECT_ACCESS.keys(), CLASSIFY_HINT
     assert not OBJECT_ACCESS.keys() - declared, "there is no such operation any more"
@@ -27,7 +27,7 @@ def test_every_operation_says_whose_things_it_works_on() -> None:
 
 
 def find_row(operation: str) -> list[str]:
-    """The first one: both services have a /health."""
+    """Return the cells of the operation's first row; both services have a /health."""
     lines = (
         one for one in render_access_page().splitlines() if one.startswith(f"| `{operation}` |")
     )
@@ -35,7 +35,7 @@ def find_row(operation: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
-def test_every_operation_has_its_row() -> None:
+def test_every_operation_has_a_row() -> None:
     for endpoint in list_endpoints():
         who, others, _ = find_row(endpoint.name)
         assert bool(others) or endpoint.access.public
@@ -51,7 +51,7 @@ def test_every_operation_has_its_row() -> None:
         )
 
 
-def test_rows_read_as_an_operator_expects() -> None:
+def test_rows_show_callers_status_and_object_access() -> None:
     assert find_row("POST /api/v1/subscribers") == [
         "`subscribers:write`, system_admin, support_user, service",
         "403",
@@ -72,7 +72,7 @@ def test_rows_read_as_an_operator_expects() -> None:
     )
 
 
-def test_it_is_written_only_when_it_changed(tmp_path: Path) -> None:
+def test_access_page_is_written_only_when_it_changed(tmp_path: Path) -> None:
     file = tmp_path / "access.md"
     assert write_access_page(file) == ["access.md"]
     assert write_access_page(file) == []

@@ -1,4 +1,4 @@
-"""docs/asvs.md answers every requirement once, and its sums are right."""
+"""docs/asvs.md answers every requirement once, and its totals are correct."""
 
 import re
 from collections import Counter
@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROW = re.compile(r"^\| ([0-9., ]+) \| (.+?) \| (yes|operator|n\.a\.|no) \| (.+) \|$", re.MULTILINE)
 
-#: The requirements of levels 1 and 2 of ASVS 5.0.0: section, and the last number of those that are
-#: numbered from 1 on without a gap. Level 3 comes last in every section.
+#: Requirements of levels 1 and 2 of ASVS 5.0.0: section, and its last number. Numbers start at 1
+#: without gaps, and level 3 comes last in every section.
 LAST_REQUIREMENT_BY_SECTION = {
     "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2,
     "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1,
@@ -43,13 +43,13 @@ def test_every_requirement_is_answered_once() -> None:
     assert sorted(REQUIREMENT_IDS) == sorted(answered.elements())
 
 
-def test_every_row_of_a_table_is_read() -> None:
-    """A word that is none of the four answers would make a row disappear from the sums."""
+def test_every_table_row_is_parsed() -> None:
+    """A misspelled answer would drop its row from the totals."""
     numbered = re.findall(r"^\| [0-9]+\.[0-9]+\.[0-9].*$", ASVS, re.MULTILINE)
     assert len(numbered) == len(ROWS)
 
 
-def test_the_summary_is_the_sum() -> None:
+def test_summary_matches_the_rows() -> None:
     counts = Counter(answer for numbers, _, answer, _ in ROWS for _ in numbers)
     summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
     shown = {answer: int(count) for answer, count in summary.items()}

@@ -1,5 +1,4 @@
-"""docs/running.md knows every command of `tapgate`, `make help` every target; what the documents
-call exists."""
+"""Documented commands and make targets exist, and all of them are documented."""
 
 import re
 from pathlib import Path
@@ -17,7 +16,7 @@ TARGETS = re.findall(
 )
 
 
-def test_every_command_is_in_the_operators_list() -> None:
+def test_every_command_is_listed_in_the_operations_guide() -> None:
     table = (ROOT / "docs" / "running.md").read_text().partition("## Looking after it")[2]
     listed = set(re.findall(r"`tapgate (\w+)", table.partition("\n## ")[0]))
     assert listed == {
@@ -25,13 +24,13 @@ def test_every_command_is_in_the_operators_list() -> None:
     }
 
 
-def test_every_target_is_explained() -> None:
+def test_every_make_target_is_explained() -> None:
     explained = re.findall(r"@echo 'make ([a-z-]+) ", (ROOT / "Makefile").read_text())
     assert set(explained) == set(TARGETS) - {"help"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_what_is_called_is_there(document: Path) -> None:
+def test_documented_commands_and_targets_exist(document: Path) -> None:
     text = document.read_text()
     called = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))
     assert called <= set(COMMANDS)

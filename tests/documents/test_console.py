@@ -1,4 +1,4 @@
-"""docs/console.md knows every page of the navigation, docs/inventory.md what a browser keeps."""
+"""docs/console.md lists every console page, and docs/inventory.md all browser storage."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def find_section(document: str, heading: str) -> str:
     return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
-def test_every_page_of_the_navigation_is_told() -> None:
+def test_every_navigation_page_is_documented() -> None:
     navigation = (CONSOLE / "templates" / "base.html").read_text()
     pages = re.findall(r'nav_item\("[^"]+", "([^"]+)"', navigation)
     rows = re.findall(r"^\| ([^|]+) \|", find_section("console.md", "What is on it"), re.MULTILINE)
@@ -25,7 +25,7 @@ def test_every_page_of_the_navigation_is_told() -> None:
     assert told == set(pages)
 
 
-def test_all_that_a_browser_keeps_is_told() -> None:
+def test_all_browser_storage_is_documented() -> None:
     scripts = [*CONSOLE.glob("assets/*.js"), *SIMULATORS.glob("assets/*.js")]
     own = [script.read_text() for script in scripts if script.name != "htmx.min.js"]
     assert not re.search(r"localStorage|indexedDB|document\.cookie", "".join(own))

@@ -1,4 +1,4 @@
-"""docs/errors.md explains every code, with the status and the text that the code has."""
+"""docs/errors.md explains every error code with its status and text."""
 
 import re
 from pathlib import Path
@@ -26,12 +26,12 @@ ADD_HINT = (
 )
 
 
-def test_every_code_is_in_the_table_and_has_a_section() -> None:
+def test_every_code_has_a_row_and_a_section() -> None:
     missing = [code for code in TABLE if code not in ROWS or code not in SECTIONS]
     assert not missing, f"not explained: {', '.join(missing)}. {ADD_HINT}"
 
 
-def test_there_is_no_code_that_does_not_exist() -> None:
+def test_no_unknown_code_is_documented() -> None:
     unknown = (ROWS.keys() | SECTIONS.keys()) - set(TABLE)
     assert not unknown, f"no such code in errors.TABLE: {', '.join(unknown)}. Remove it."
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+)`", TEXT))
@@ -40,7 +40,7 @@ def test_there_is_no_code_that_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize("code", TABLE)
-def test_status_and_text_are_those_of_the_table(code: Code) -> None:
+def test_status_and_text_match_the_table(code: Code) -> None:
     status, text = TABLE[code]
     assert ROWS.get(code) == (code.lower(), status, text), ADD_HINT
     first, *rest = SECTIONS.get(code, "").strip().split("\n\n")

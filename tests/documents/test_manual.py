@@ -1,4 +1,4 @@
-"""docs/api is what the endpoints say, and its examples are what they take."""
+"""docs/api matches the endpoint declarations, and its examples are valid."""
 
 import json
 import shlex
@@ -39,13 +39,13 @@ def made(document: dict[str, Any]) -> dict[str, str]:
     return render_pages(document, (API_DOCS_DIR / INDEX_FILE).read_text())
 
 
-def test_the_pages_are_those_that_the_endpoints_make(made: dict[str, str]) -> None:
+def test_api_pages_are_up_to_date(made: dict[str, str]) -> None:
     there = {file.name: file.read_text() for file in API_DOCS_DIR.glob("*.md")}
     stale = sorted(name for name in there | made if there.get(name) != made.get(name))
     assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
 
 
-def test_the_pages_are_the_same_every_time(made: dict[str, str]) -> None:
+def test_rendering_is_deterministic(made: dict[str, str]) -> None:
     assert render_pages(build_openapi_document(), made[INDEX_FILE]) == made
 
 
@@ -61,7 +61,7 @@ def test_every_operation_is_in_the_index_and_on_its_page(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
-def test_every_operation_says_what_it_does(endpoint: Endpoint) -> None:
+def test_every_operation_has_a_summary(endpoint: Endpoint) -> None:
     assert endpoint.summary, (
         f"{endpoint.handler.__qualname__} needs a docstring: its first line is the heading in"
         " docs/api, the rest explains it"
@@ -69,11 +69,10 @@ def test_every_operation_says_what_it_does(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda one: one.name)
-def test_every_example_is_accepted(document: dict[str, Any], endpoint: Endpoint) -> None:
+def test_every_request_example_is_accepted(document: dict[str, Any], endpoint: Endpoint) -> None:
     operation = document["paths"][endpoint.path][endpoint.method.lower()]
     (example, *_) = (one["example"] for one in operation["requestBody"]["content"].values())
-    # Raises what a client would be told: then the field's rule has a wrong `example`, or needs
-    # one of its own in edge/schemas.py.
+    # If this raises, the field's rule has a wrong `example`, or needs its own in edge/schemas.py.
     BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
@@ -155,13 +154,13 @@ def find_example(page: str, heading: str) -> str:
         ("Put | parts", '-H "Authorization: Bearer $KEY"'),
     ],
 )
-def test_an_example_has_the_right_kind_of_credential(
+def test_example_uses_the_right_kind_of_credential(
     page: str, heading: str, credential: str
 ) -> None:
     assert credential in find_example(page, heading)
 
 
-def test_an_example_is_a_command_for_the_shell(page: str) -> None:
+def test_example_is_a_valid_shell_command(page: str) -> None:
     words = shlex.split(find_example(page, "Put | parts"))
     assert words[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
     assert json.loads(words[words.index("-d") + 1]) == {"label": "text", "inside": True}
@@ -171,7 +170,7 @@ def test_an_example_is_a_command_for_the_shell(page: str) -> None:
     assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "inside": True}
 
 
-def test_what_is_served_at_two_paths_is_one_operation(page: str) -> None:
+def test_operation_with_two_paths_is_documented_once(page: str) -> None:
     assert page.count("\n## Pay\n") == 1
     assert "`POST /api/v1/pay`\\\n`POST /pay`" in find_section(page, "Pay")
     assert "| `POST /pay` | [Pay](#pay) |" in page
@@ -184,27 +183,29 @@ def test_fields_show_their_type_and_rule(page: str) -> None:
     )
 
 
-def test_what_stands_in_several_answers_is_shown_once(page: str) -> None:
+def test_shared_response_type_is_documented_once(page: str) -> None:
     assert "| `part` | [Part](#part) |" in find_section(page, "Look")
     assert "\nlist of [Part](#part).\n" in find_section(page, "Put | parts")
     assert find_section(page, "Part").startswith("\nA part of something.\n")
     assert "| `label` | string |" in find_section(page, "Part")
 
 
-def test_what_is_no_json_is_named(page: str) -> None:
+def test_non_json_bodies_are_described(page: str) -> None:
     upload = find_section(page, "Upload")
     assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe bytes of a file." in upload
     assert "**Answer** 204\n\nNo body." in find_section(page, "Delete")
 
 
-def test_what_was_written_by_hand_stays(document: dict[str, Any], made: dict[str, str]) -> None:
+def test_handwritten_part_of_the_index_is_kept(
+    document: dict[str, Any], made: dict[str, str]
+) -> None:
     again = render_pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX_FILE]
     assert again.startswith("# Mine\n\nWords.\n\n## Operations\n")
     assert "stale" not in again
     assert again.endswith(made[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
 
 
-def test_writing_changes_what_is_stale_only(tmp_path: Path) -> None:
+def test_only_stale_pages_are_written_or_removed(tmp_path: Path) -> None:
     assert len(write_pages(tmp_path)) > 5
     assert write_pages(tmp_path) == []
     (tmp_path / "gone.md").write_text("of an endpoint that is no more")

@@ -1,5 +1,7 @@
-"""The files and tests that the documents point to exist, and docs/failures.md has every test of
-tests/field."""
+"""Files and tests referenced in documents exist.
+
+docs/failures.md must reference every test of tests/field.
+"""
 
 import ast
 import re
@@ -13,7 +15,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FAILURE_MODE_TESTS = sorted(TESTS.glob("field/test_*.py"))
 FAILURES_DOC = ROOT / "docs" / "failures.md"
 
-#: From the root of the project, or a Python file from the root of the package; `::` names a test.
+#: A path relative to the project, or a Python file relative to the package; `::` names a test.
 REFERENCE = re.compile(
     r"(?<![\w/.<-])((?:src|tests|tools|docs|bench)/[\w./-]*\w|(?:\w+/)+\w+\.py)(?:::([\w:]+))?"
 )
@@ -21,7 +23,7 @@ REFERENCE_ROOTS = (ROOT, ROOT / "src" / "tapgate")
 
 
 def list_tests(path: Path) -> set[str]:
-    """As pytest takes them: those of a class behind its name."""
+    """Return test names as pytest does, with methods prefixed by their class."""
     tree = ast.parse(path.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return _list_tests_in(tree, "").union(
@@ -36,20 +38,20 @@ def _list_tests_in(inside: ast.Module | ast.ClassDef, prefix: str) -> set[str]:
 
 
 def is_broken(reference: tuple[str, str]) -> bool:
-    """A path that is not there, or a test that is not in it."""
+    """Return whether the path does not exist or does not contain the test."""
     path, name = reference
     there = next((root / path for root in REFERENCE_ROOTS if (root / path).exists()), None)
     return there is None or (bool(name) and name not in list_tests(there))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_is_pointed_to_exists(document: Path) -> None:
+def test_referenced_files_and_tests_exist(document: Path) -> None:
     references = set(REFERENCE.findall(document.read_text()))
     missing = sorted("::".join(filter(None, one)) for one in references if is_broken(one))
     assert not missing, f"{document.name} points to what is not there: {', '.join(missing)}"
 
 
-def test_what_is_missing_is_noticed() -> None:
+def test_broken_references_are_detected() -> None:
     text = (
         "`tests/nothing.py`, `tests/conftest.py::test_nothing`, `edge/nothing.py`,"
         " `src/tapgate`, `edge/app.py`, `tests/test_cli.py::test_everything_is_explained`"
@@ -58,7 +60,7 @@ def test_what_is_missing_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("path", FAILURE_MODE_TESTS, ids=lambda path: path.name)
-def test_every_test_of_the_field_is_named(path: Path) -> None:
+def test_every_field_test_is_referenced(path: Path) -> None:
     own = str(path.relative_to(ROOT))
     named = {name for file, name in REFERENCE.findall(FAILURES_DOC.read_text()) if file == own}
     assert "" in named or list_tests(path) <= named

@@ -1,4 +1,4 @@
-"""docs/settings.md has every setting that is read, with its default, and none that is not."""
+"""docs/settings.md lists exactly the settings that are read, with their defaults."""
 
 import json
 import re
@@ -48,7 +48,7 @@ ROWS = {row.name: row for row in parse_rows()}
 
 
 class RecordingEnviron(Mapping[str, str]):
-    """An environment that knows what was asked of it."""
+    """An environment that records which variables are read."""
 
     def __init__(self, variables: dict[str, str]) -> None:
         self._variables = variables
@@ -80,11 +80,11 @@ def list_read_variables() -> set[str]:
 
 
 def list_examples() -> dict[str, str]:
-    """The documented examples, with secrets of one's own: production refuses the published ones."""
+    """Return the documented examples with private secrets; production rejects published ones."""
     return {row.name: row.example for row in ROWS.values()} | SAFE_SECRETS
 
 
-def test_every_setting_is_documented_and_nothing_else() -> None:
+def test_documented_settings_match_the_settings_read() -> None:
     read = list_read_variables()
     assert len(read) > 25
     missing = sorted(read - ROWS.keys())
@@ -94,7 +94,7 @@ def test_every_setting_is_documented_and_nothing_else() -> None:
     assert not unknown, f"settings.py does not read {', '.join(unknown)}: remove it."
 
 
-def test_every_row_is_whole() -> None:
+def test_every_row_is_complete() -> None:
     for row in ROWS.values():
         assert row.default, f"{row.name} has no default; write none. {ADD_HINT}"
         assert row.example, f"{row.name} has no example. {ADD_HINT}"
@@ -107,13 +107,13 @@ def format_default(value: Any) -> str:
     return str(value) if value not in (None, ()) else "none"
 
 
-def test_the_defaults_are_right() -> None:
+def test_documented_defaults_are_correct() -> None:
     here = load_settings({})
     elsewhere = load_settings({"TAPGATE_DATA_DIR": "elsewhere"})
     for row in ROWS.values():
         field = row.name.removeprefix("TAPGATE_").lower()
         if field not in Settings.__struct_fields__:
-            continue  # nothing to compare with
+            continue  # not a field of Settings
         value = getattr(here, field)
         made = field != "data_dir" and value != getattr(elsewhere, field)
         assert row.default == ("made" if made else format_default(value)), (
@@ -121,7 +121,7 @@ def test_the_defaults_are_right() -> None:
         )
 
 
-def test_the_examples_are_accepted_together() -> None:
+def test_examples_are_accepted_together() -> None:
     settings = load_settings(list_examples())
     assert settings.environment == PRODUCTION
     for row in ROWS.values():
@@ -129,7 +129,7 @@ def test_the_examples_are_accepted_together() -> None:
 
 
 @pytest.mark.parametrize("environment", [STAGING, PRODUCTION])
-def test_documented_secrets_are_refused_where_secrets_matter(environment: str) -> None:
+def test_documented_secrets_are_rejected_in_staging_and_production(environment: str) -> None:
     published = set[str]()
     for name in SAFE_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:
         example = ROWS[name].example
@@ -139,8 +139,8 @@ def test_documented_secrets_are_refused_where_secrets_matter(environment: str) -
     assert published | {"dev-verify-token"} == DOCUMENTED_SECRETS
 
 
-def test_what_production_requires_is_said() -> None:
-    """Add one setting after another, as an operator does who reads only the error messages."""
+def test_settings_required_in_production_are_documented() -> None:
+    """Add settings one at a time, guided only by the error messages."""
     given = {"TAPGATE_ENVIRONMENT": PRODUCTION}
     required: set[str] = set()
     while True:

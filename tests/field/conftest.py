@@ -14,14 +14,14 @@ from tapgate.store.database import Database
 async def market(
     world: Harness, client: httpx2.AsyncClient, other_client: httpx2.AsyncClient
 ) -> AsyncIterator[TwoGateways]:
-    """Two processes on one database; whatever happens there, the books hold afterwards."""
+    """Two gateway processes on one database; the books must balance after each test."""
     yield await TwoGateways.open(world, client, other_client)
     await require_balanced_books(world.services.database)
 
 
 @pytest.fixture
 async def two_ledgers(database_url: str, database: Database) -> AsyncIterator[TwoLedgers]:
-    """Two processes with a clock each; whatever happens, the books hold afterwards."""
+    """Two ledger processes with separate clocks; the books must balance after each test."""
     async with TwoLedgers.open(database_url, database) as two_ledgers:
         yield two_ledgers
     await require_balanced_books(database)

@@ -1,5 +1,4 @@
-"""Where the failures of the field are tried out: people with money, and two processes of one
-gateway that they reach."""
+"""Driver for failure tests: funded accounts and two gateway processes on one database."""
 
 from typing import Any
 
@@ -23,7 +22,7 @@ class TwoGateways:
 
     @classmethod
     async def open(cls, world: Harness, *lines: Client) -> "TwoGateways":
-        """Where anybody may pay as often as they like."""
+        """Open both gateways with compliance rules disabled, so payments are not limited."""
         await world.disable_compliance_rules()
         admin, key = await world.create_admin(), await world.create_api_key(*_SCOPES)
         ada = Admin(world.client, admin._credential, {"id": admin.id})
@@ -33,7 +32,7 @@ class TwoGateways:
         return await send_round_robin(self.clients, *requests)
 
     async def create_customer(self, balance: str = "0", **fields: Any) -> Customer:
-        """With a card."""
+        """Create a subscriber with a linked card."""
         record = await self.harness.create_subscriber(balance=balance, **fields)
         customer = Customer(self.app, record)
         customer.card = await self.harness.create_card(customer.id)

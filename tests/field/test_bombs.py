@@ -1,4 +1,4 @@
-"""Small to send, large to open. What is judged is memory, never time."""
+"""Decompression bombs: small uploads that expand to large sizes. Tests measure memory, not time."""
 
 import asyncio
 import gzip
@@ -29,19 +29,19 @@ from tapgate.errors import ApiError
 from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 
 MEBIBYTE = 1024 * 1024
-#: What most bodies may be, at most.
+#: Maximum size of most request bodies.
 SMALL_BODY_BYTES = DEFAULT_BODY_BYTES
-#: What a card file or the body around a picture may be, at most.
+#: Maximum size of a card file, or of a request body that contains an image.
 MAX_UPLOAD_BYTES = 8 * MEBIBYTE
 UPLOAD_URL = "/api/v1/cards/upload-csv"
 HEADER = b"Serial No.,MAC Address\n"
 
 
 class PeakMemory:
-    """How much more of it this process has at once, at most, than when it was asked to count."""
+    """Peak growth of this process's resident memory inside the block."""
 
     def __enter__(self) -> "PeakMemory":
-        Path("/proc/self/clear_refs").write_text("5")  # begins to look for the most anew
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak RSS counter
         self._baseline = _read_kibibytes("VmRSS")
         return self
 
@@ -55,12 +55,12 @@ def _read_kibibytes(name: str) -> int:
 
 
 PNG, JPEG = encode_image(build_image()), encode_image(build_image(), "JPEG")
-PNG_HEADER_BYTES = 33  # of a PNG file
+PNG_HEADER_BYTES = 33  # signature and IHDR chunk
 
 
 @cache
 def compress_zeros() -> bytes:
-    """A quarter of a gigabyte in a megabyte."""
+    """Return 256 MiB of zeros compressed to about 1 MiB."""
     return zlib.compress(bytes(256 * MEBIBYTE), 1)
 
 
@@ -111,7 +111,7 @@ REJECTED_IMAGES: dict[str, Callable[[], bytes]] = {
     "PostScript": lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
     "a packed file": lambda: gzip.compress(PNG),
 }
-#: Taken, and made anew without what was hidden in it.
+#: Accepted, but re-encoded without the hidden content.
 ACCEPTED_IMAGES: dict[str, Callable[[], bytes]] = {
     "more pixels than the head says": lambda: build_png_with_chunks(
         build_png_chunk(b"IDAT", compress_zeros())
@@ -130,8 +130,8 @@ ACCEPTED_IMAGES: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("what", REJECTED_IMAGES)
-def test_a_picture_that_is_larger_than_it_looks_is_refused_before_it_is_opened(what: str) -> None:
-    """Forty bytes say fifty thousand by fifty thousand, and ten gigabytes are asked for."""
+def test_oversized_image_is_rejected_before_it_is_decoded(what: str) -> None:
+    """A forty-byte file can declare 50,000 by 50,000 pixels and request ten gigabytes of memory."""
     reencode(PNG)
     bomb = REJECTED_IMAGES[what]()
     assert len(bomb) < MAX_UPLOAD_BYTES
@@ -143,8 +143,8 @@ def test_a_picture_that_is_larger_than_it_looks_is_refused_before_it_is_opened(w
 @pytest.mark.filterwarnings("ignore:Tag data larger than file")
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 @pytest.mark.parametrize("what", ACCEPTED_IMAGES)
-def test_what_hides_in_a_picture_is_neither_unpacked_nor_kept(what: str) -> None:
-    """A file that is a picture and something else at once is served later as the something else."""
+def test_hidden_image_content_is_neither_decompressed_nor_kept(what: str) -> None:
+    """A polyglot file, an image that is also another format, could be served as that format."""
     reencode(PNG)
     bomb = ACCEPTED_IMAGES[what]()
     with PeakMemory() as memory:
@@ -158,8 +158,7 @@ def test_what_hides_in_a_picture_is_neither_unpacked_nor_kept(what: str) -> None
         )
 
 
-async def test_a_bomb_sent_as_a_document_is_refused_by_its_field(world: Harness) -> None:
-    """The same by the way that strangers take."""
+async def test_image_bomb_in_a_kyc_document_is_rejected_with_a_field_error(world: Harness) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin()
     for bomb in (build_png_of_size(1, MAX_PIXELS), build_png_of_size(50_000, 50_000)):
         body = {"document_type": "selfie", "image": build_data_uri(bomb)}
@@ -215,11 +214,14 @@ REJECTED_FILES: dict[str, tuple[Callable[[], bytes], dict[str, str], int]] = {
 }
 
 
-async def test_a_card_file_needs_little_more_memory_than_it_is_long(
+async def test_card_file_upload_uses_memory_proportional_to_its_size(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """A reader of CSV makes a list of columns and a reader of forms a list of parts, both many
-    times as large as the file."""
+    """Limit parser overhead on malformed uploads.
+
+    A CSV parser builds a list of columns and a multipart parser a list of parts. Both can be many
+    times larger than the file.
+    """
     admin = await world.create_admin()
     for what, (written, headers, status) in REJECTED_FILES.items():
         body = written()
@@ -231,8 +233,10 @@ async def test_a_card_file_needs_little_more_memory_than_it_is_long(
     assert await world.services.database.fetchval("SELECT count(*) FROM cards") == 0
 
 
-def test_a_form_is_read_no_further_than_its_hundredth_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work is bounded too: counted, since it cannot be timed."""
+def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CPU work is bounded too; the test counts parts because timing is unreliable."""
     begun = 0
     begin = upload_file._FilePartCollector.begin_part
 
@@ -249,8 +253,10 @@ def test_a_form_is_read_no_further_than_its_hundredth_part(monkeypatch: pytest.M
     assert begun == upload_file.MAX_PARTS + 1
 
 
-async def test_a_packed_body_is_not_unpacked(client: httpx2.AsyncClient, world: Harness) -> None:
-    """`Content-Encoding` turns a kilobyte into a gigabyte before anybody has counted it."""
+async def test_compressed_request_body_is_not_decompressed(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
+    """`Content-Encoding` could expand a kilobyte to a gigabyte before the size limit applies."""
     body = gzip.compress(b'{"name": "' + b"a" * 2 * MEBIBYTE + b'"}', 9)
     assert len(body) < SMALL_BODY_BYTES
     for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip"):
@@ -265,10 +271,10 @@ async def test_a_packed_body_is_not_unpacked(client: httpx2.AsyncClient, world: 
         assert memory.growth < 16 * MEBIBYTE
 
 
-async def test_many_deep_and_wide_bodies_at_once_leave_nothing_behind(
+async def test_concurrent_deep_and_wide_json_bodies_use_bounded_memory(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """Brackets, keys, numbers: each becomes many objects when it is read."""
+    """Brackets, keys, and numbers each become many objects when decoded."""
     wide = b'{"name": "x", "x": [' + b"[]," * 5_000 + b"[]]}"
     keys = b'{"name": "x"' + b"".join(b',"%d":0' % n for n in range(1_800)) + b"}"
     null = b'{"overdraft_limit": null, "name": "\\ud800", "x": [' + b"{}," * 5_000 + b"{}]}"

@@ -1,4 +1,4 @@
-"""Failure: callbacks are lost, doubled, late or out of order, and so is the money they speak of."""
+"""Failure mode: webhooks and top-ups are lost, duplicated, delayed, or reordered."""
 
 import asyncio
 import dataclasses
@@ -25,8 +25,10 @@ from tapgate.notifications.webhooks.model import RETRY_DELAYS_SECONDS
 from tapgate.notifications.webhooks.worker import WebhookWorker
 
 
-async def test_one_reference_with_two_amounts_at_once_pays_one_of_them(market: TwoGateways) -> None:
-    """A partner corrects an amount and sends both under one reference."""
+async def test_concurrent_top_ups_with_one_reference_and_two_amounts_execute_one_amount(
+    market: TwoGateways,
+) -> None:
+    """A partner corrects an amount and sends both versions under one reference."""
     bank, aminata = await market.create_bank("1000"), await market.create_customer()
 
     def tell(amount: str) -> SendRequest:
@@ -42,10 +44,10 @@ async def test_one_reference_with_two_amounts_at_once_pays_one_of_them(market: T
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_webhooks_doubled_and_out_of_order_pay_each_reference_once(
+async def test_duplicated_and_reordered_partner_webhooks_credit_each_reference_once(
     market: TwoGateways, seed: int
 ) -> None:
-    """The last comes first, some come three times, and some at two processes at once."""
+    """Each webhook is delivered three times, shuffled, across two processes."""
     bank, aminata = await market.create_bank("1000"), await market.create_customer()
 
     def tell(number: int) -> SendRequest:
@@ -62,7 +64,7 @@ async def test_webhooks_doubled_and_out_of_order_pay_each_reference_once(
 
 
 class WebhookDriver:
-    """Somebody who listens to payments, and a courier that goes by a clock of ours."""
+    """Subscriber to payment events and two webhook workers with a controllable clock."""
 
     def __init__(self, market: TwoGateways, receiver: WebhookReceiver) -> None:
         self.gateways = market
@@ -73,7 +75,7 @@ class WebhookDriver:
         )
 
     async def subscribe(self, path: str = "") -> str:
-        """To payments of somebody who has money already; the endpoint's id."""
+        """Subscribe to the events of a funded customer's payments and return the endpoint ID."""
         self._payer, self._merchant = (
             await self.gateways.create_customer("100"),
             await self.gateways.create_merchant(),
@@ -87,7 +89,7 @@ class WebhookDriver:
         return str(require_success(paid)["transaction_id"])
 
     async def deliver(self) -> None:
-        """What is due by now, by two processes at once."""
+        """Deliver everything that is due, with two workers running concurrently."""
         couriers = [WebhookWorker(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
         await asyncio.gather(*(courier.start_due_attempts() for courier in couriers))
         await asyncio.gather(*(courier.wait_until_idle() for courier in couriers))
@@ -101,19 +103,19 @@ async def told(
     market: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WebhookDriver]:
     for patience in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
-        monkeypatch.setattr(sender, patience, 60.0)  # each try is counted, on a busy machine too
+        monkeypatch.setattr(sender, patience, 60.0)  # no attempt times out on a busy machine
     receiver = WebhookReceiver()
     async with receiver.listen():
         yield WebhookDriver(market, receiver)
 
 
-async def test_an_event_whose_answer_is_lost_comes_again_as_the_same_event(
+async def test_event_is_redelivered_with_the_same_id_and_body_when_the_response_is_lost(
     told: WebhookDriver,
 ) -> None:
-    """Delivered again as a new event, it is booked twice by who receives it."""
+    """Redelivery under a new event ID would make the receiver book the payment twice."""
     await told.subscribe()
     paid = await told.pay()
-    # Hung up without an answer, then an error, then taken.
+    # The connection is closed without a response, then a 500, then success.
     told.receiver.responses = [b"", b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"]
     for _ in range(4):
         await told.deliver()
@@ -125,10 +127,10 @@ async def test_an_event_whose_answer_is_lost_comes_again_as_the_same_event(
     assert (row["status"], row["attempts"]) == ("delivered", 3)
 
 
-async def test_an_answer_after_the_time_out_makes_no_second_event(
+async def test_response_after_the_timeout_causes_redelivery_of_the_same_event(
     told: WebhookDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was booked, the 200 came too late, and it comes again under another name."""
+    """The receiver booked the event but its 200 arrived too late, so the event is sent again."""
     await told.subscribe("/slow")
     await told.pay()
     waits: list[asyncio.Timeout] = []
@@ -144,7 +146,7 @@ async def test_an_answer_after_the_time_out_makes_no_second_event(
             while not told.receiver.received:
                 await asyncio.sleep(0.01)
         (patience,) = waits
-        patience.reschedule(asyncio.get_running_loop().time())  # it is over
+        patience.reschedule(asyncio.get_running_loop().time())  # expire the timeout now
         await delivering
     told.receiver.release_slow.set()
     told.advance_clock(hours=1)
@@ -154,10 +156,10 @@ async def test_an_answer_after_the_time_out_makes_no_second_event(
     assert (await get_only_delivery(told.services))["status"] == "delivered"
 
 
-async def test_a_receiver_that_is_down_for_days_gets_the_same_event_when_it_is_back(
+async def test_receiver_that_was_down_for_days_gets_the_same_event_on_manual_redelivery(
     told: WebhookDriver,
 ) -> None:
-    """Given up in silence, or sent anew by hand under a new id."""
+    """Delivery fails visibly after the last attempt, and redelivery keeps the event ID."""
     endpoint = await told.subscribe()
     await told.pay()
     told.receiver.enqueue_statuses(*[503] * 10)
@@ -175,10 +177,10 @@ async def test_a_receiver_that_is_down_for_days_gets_the_same_event_when_it_is_b
     assert len({(one.id, one.body) for one in told.receiver.received}) == 1
 
 
-async def test_a_chat_delivered_twice_to_two_processes_pays_once(
+async def test_chat_messages_delivered_twice_to_two_processes_pay_once(
     market: TwoGateways, database_url: str
 ) -> None:
-    """The provider delivers every message twice, and the form with the PIN is sent twice too."""
+    """The provider delivers every message twice, and the PIN form is also submitted twice."""
     aminata, mohamed = await market.create_customer("100"), await market.create_customer()
     town = ServicesDriver(market.harness, database_url)
     async with town.run_messenger() as one, town.run_messenger() as other:

@@ -1,4 +1,4 @@
-"""Failure: clocks jump, differ or change over, and a limit of the day is had twice or never."""
+"""Failure mode: clock jumps, clock skew, or DST changes reset a limit twice or never."""
 
 import dataclasses
 from collections import Counter
@@ -30,13 +30,13 @@ from tapgate.store.database import Database
 DAILY_LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)
 
-#: Zone, a moment in the day before, and how many hours the day after it has.
+#: Time zone, a moment on the day before the change, and the length of the changed day in hours.
 DST_CHANGES = [
     ("Europe/London", datetime(2026, 3, 28, 12, tzinfo=UTC), 23),
     ("Europe/London", datetime(2026, 10, 24, 12, tzinfo=UTC), 25),
     ("America/New_York", datetime(2026, 3, 7, 17, tzinfo=UTC), 23),
     ("America/New_York", datetime(2026, 10, 31, 17, tzinfo=UTC), 25),
-    # By half an hour; at midnight itself, so that the day begins at one; and a day left out.
+    # A half-hour change, a change at midnight (the day begins at 01:00), and a skipped day.
     ("Australia/Lord_Howe", datetime(2026, 4, 4, 2, tzinfo=UTC), 24.5),
     ("Africa/Cairo", datetime(2026, 4, 23, 10, tzinfo=UTC), 23),
     ("Pacific/Apia", datetime(2011, 12, 29, 22, tzinfo=UTC), 24),
@@ -44,10 +44,10 @@ DST_CHANGES = [
 
 
 @pytest.mark.parametrize(("zone", "start", "hours"), DST_CHANGES)
-async def test_the_limit_of_a_day_resets_once_at_local_midnight_when_clocks_change(
+async def test_daily_limit_resets_once_at_local_midnight_when_clocks_change(
     database_url: str, database: Database, zone: str, start: datetime, hours: float
 ) -> None:
-    """A day of 23 or 25 hours is taken for one of 24: the limit resets an hour off, or twice."""
+    """Treating a 23- or 25-hour day as 24 hours would reset the limit an hour off, or twice."""
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.set_limits(daily_limit=DAILY_LIMIT)
         sender, receiver = await ledgers.create_pair(100_00)
@@ -63,7 +63,7 @@ async def test_the_limit_of_a_day_resets_once_at_local_midnight_when_clocks_chan
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
             at += HALF_AN_HOUR
-    # Once each day, at the first half hour of it, and never anything else.
+    # Exactly one payment per day, in the first half hour of that day.
     assert set(spent.values()) == {DAILY_LIMIT}
     assert all(_is_first_of_day(moment, zone) for moment in resets[1:])
     assert len(resets) >= 3
@@ -76,10 +76,10 @@ def _is_first_of_day(moment: datetime, zone: str) -> bool:
     return get_platform_day(moment - HALF_AN_HOUR, here) < get_platform_day(moment, here)
 
 
-async def test_a_midnight_that_is_struck_twice_resets_the_limit_once(
+async def test_daily_limit_resets_once_when_midnight_occurs_twice(
     database_url: str, database: Database
 ) -> None:
-    """In St. John's clocks went back at 00:01: Sunday, Saturday once more, and Sunday again."""
+    """In St. John's clocks went back at 00:01: Sunday, then Saturday again, then Sunday."""
     zone, minute = "America/St_Johns", timedelta(minutes=1)
     struck = datetime(2006, 10, 29, 2, 30, tzinfo=UTC)
     assert get_platform_day(struck, ZoneInfo(zone)) == date(2006, 10, 29)
@@ -107,10 +107,10 @@ async def test_a_midnight_that_is_struck_twice_resets_the_limit_once(
         (datetime(2026, 4, 30, tzinfo=UTC), datetime(2026, 5, 1, tzinfo=UTC)),
     ],
 )
-async def test_the_limit_of_a_month_ends_with_its_last_day(
+async def test_monthly_limit_ends_with_the_last_day_of_the_month(
     two_ledgers: TwoLedgers, last: datetime, first: datetime
 ) -> None:
-    """A month is taken for thirty days; the leap day belongs to neither; a year ends between."""
+    """Covers month lengths, the leap day, and the end of the year."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=2 * DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     both = two_ledgers.ledgers
@@ -131,16 +131,16 @@ async def test_the_limit_of_a_month_ends_with_its_last_day(
     assert await spend(first + timedelta(days=2), 1) == Code.MONTHLY_LIMIT_EXCEEDED
 
 
-async def test_two_clocks_around_midnight_do_not_give_one_day_two_limits(
+async def test_clock_skew_around_midnight_does_not_grant_one_day_two_limits(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """One process is a second behind: today's limit there, tomorrow's here, today's again there."""
+    """One process is a second behind, so the two processes disagree about the current day."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
     two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
     two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
-    # The new day has begun, at one of them.
+    # One process has already started the new day.
     assert (await two_ledgers.submit_transfer(two_ledgers.first, sender, receiver, 10)).code is None
     late = [
         (await two_ledgers.submit_transfer(two_ledgers.second, sender, receiver, 30)).code
@@ -149,17 +149,17 @@ async def test_two_clocks_around_midnight_do_not_give_one_day_two_limits(
     assert late == [None] * 3 + [Code.DAILY_LIMIT_EXCEEDED] * 2
 
 
-async def test_two_clocks_around_midnight_at_once_give_two_days_two_limits_and_no_more(
+async def test_concurrent_payments_with_clock_skew_around_midnight_stay_within_two_daily_limits(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """The same with many at once, of which nobody knows who is first."""
+    """Concurrent variant of the previous test, with an undefined order of requests."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     midnight = datetime(2026, 3, 11, tzinfo=UTC)
     two_ledgers.first.clock.now = midnight + timedelta(seconds=1)
     two_ledgers.second.clock.now = midnight - timedelta(seconds=1)
     codes = await two_ledgers.submit_concurrently(sender, receiver, 10, times=60)
-    # Whoever came first: never more than what two days allow, and the new day at most once.
+    # In any order: at most two daily limits in total, and the new day's limit at most once.
     assert 10 <= codes[None] <= 20
     by_day = await two_ledgers.first.database.fetch(
         """SELECT usage_day, sum(amount)::bigint AS spent FROM transactions
@@ -187,10 +187,10 @@ steps = st.lists(
 @hypothesis.settings(
     max_examples=20,
 )
-async def test_however_clocks_jump_no_day_has_two_limits(
+async def test_clock_jumps_never_grant_a_day_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Back an hour, back a day, forward, at one process or the other, with refunds in between."""
+    """Clocks of either process jump back and forward by hours or days, with refunds in between."""
     ledgers = two_ledgers
     await ledgers.set_limits(daily_limit=DAILY_LIMIT, monthly_limit=3 * DAILY_LIMIT)
     start = datetime(2026, 3, 28, 23, 59, 59, tzinfo=UTC)
@@ -230,15 +230,15 @@ async def test_however_clocks_jump_no_day_has_two_limits(
     for row in rows:
         by_day[row["usage_day"]] += row["spent"]
         by_month[row["usage_day"].year, row["usage_day"].month] += row["spent"]
-    # No day and no month that no clock ever showed, and in none more than its limit.
+    # Usage is booked only on days and months that a clock showed, and never exceeds a limit.
     assert set(by_day) <= days
     assert set(by_month) <= months
     assert all(spent <= DAILY_LIMIT for spent in by_day.values())
     assert all(spent <= 3 * DAILY_LIMIT for spent in by_month.values())
 
 
-async def test_no_id_is_made_twice_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
-    """Identifiers made of the time are made twice, or run on from a time that is over."""
+async def test_ids_stay_unique_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
+    """Time-based IDs must neither repeat nor continue from the time before the jump."""
     sender, receiver = await two_ledgers.create_pair(100_00)
     made: list[int] = []
     for jump in (0, 1, -3_600, 0, -86_400, 10, -1, 86_400, 3_589, 0):
@@ -252,10 +252,10 @@ async def test_no_id_is_made_twice_when_the_clock_goes_back(two_ledgers: TwoLedg
     assert [books.ledger.batch_stats.retries for books in two_ledgers.ledgers] == [0, 0]
 
 
-async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day(
+async def test_payment_after_the_clock_went_back_is_listed_on_its_own_day(
     settings: Settings, database_url: str, database: Database
 ) -> None:
-    """Lists look for a day's identifiers, and those run on from a time that is over."""
+    """Lists select a day by ID range, so IDs must follow the clock when it goes back."""
     clock = FakeClock(system_clock())
     async with open_services(settings, database_url, clock=clock) as services:
         async with services.database.transaction() as tx:
@@ -274,8 +274,8 @@ async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day
     await require_balanced_books(database)
 
 
-async def test_the_audit_chain_is_whole_when_the_clock_goes_back(market: TwoGateways) -> None:
-    """The chain is in the order of the time, and an entry of an earlier hour breaks it."""
+async def test_audit_chain_stays_valid_when_the_clock_goes_back(market: TwoGateways) -> None:
+    """The chain is ordered by sequence, so an entry with an earlier timestamp must not break it."""
     services = market.harness.services
     now = services.clock()
     merchant = await market.create_merchant()
@@ -295,10 +295,10 @@ async def test_the_audit_chain_is_whole_when_the_clock_goes_back(market: TwoGate
     assert [row[0] for row in times] != sorted(row[0] for row in times), "no clock went back"
 
 
-async def test_a_clock_far_ahead_costs_no_money_and_gives_no_allowance(
+async def test_clock_far_ahead_neither_loses_money_nor_grants_extra_allowance(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """For a moment one process is in another year; each of its days brings a limit of its own."""
+    """One process is briefly 700 days ahead; each of those days must not grant its own limit."""
     await two_ledgers.set_limits(daily_limit=DAILY_LIMIT)
     sender, receiver = await two_ledgers.create_pair(100_00)
     ahead, right = two_ledgers.ledgers

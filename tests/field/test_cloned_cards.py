@@ -1,4 +1,4 @@
-"""Failure: a card exists twice, or changes hands while it pays."""
+"""Failure mode: a card is duplicated, or changes owner during a payment."""
 
 import asyncio
 from typing import Any
@@ -22,10 +22,10 @@ async def _upload_cards(market: TwoGateways, *rows: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "spelling", [UID, UID.lower(), UID.replace(":", ""), UID.replace(":", "-").lower()]
 )
-async def test_a_copied_chip_does_not_become_a_second_card(
+async def test_card_uid_cannot_be_uploaded_under_a_second_serial(
     market: TwoGateways, spelling: str
 ) -> None:
-    """The same UID under another serial: two cards answer to one tap."""
+    """One UID under two serials would make two cards match one tap."""
     assert (await _upload_cards(market, f"REAL-1,{UID}"))["created"] == 1
     copied = await _upload_cards(market, f"COPY-1,{spelling}")
     assert (copied["created"], len(copied["errors"])) == (0, 1)
@@ -36,8 +36,10 @@ async def test_a_copied_chip_does_not_become_a_second_card(
     assert require_error(answer) == (404, "CARD_NOT_FOUND")
 
 
-async def test_a_copied_serial_does_not_change_the_chip_of_a_card(market: TwoGateways) -> None:
-    """The same serial with another UID: the thief's chip replaces the holder's."""
+async def test_upload_of_an_existing_serial_does_not_change_the_card_uid(
+    market: TwoGateways,
+) -> None:
+    """Otherwise a thief's chip could replace the cardholder's."""
     await _upload_cards(market, f"REAL-1,{UID}")
     copied = await _upload_cards(market, "REAL-1,04:11:22:33:44:55:66")
     assert (copied["created"], copied["skipped"]) == (0, 1)
@@ -48,10 +50,10 @@ async def test_a_copied_serial_does_not_change_the_chip_of_a_card(market: TwoGat
 
 
 @pytest.mark.parametrize("reason", ["stolen", "fraud"])
-async def test_a_blocked_cards_chip_does_not_come_back_under_a_new_serial(
+async def test_blocked_card_uid_cannot_be_uploaded_under_a_new_serial(
     market: TwoGateways, reason: str
 ) -> None:
-    """The stolen card is blocked, and uploaded again with the serial of a new one."""
+    """A stolen card must not be reactivated by uploading its UID with a new serial."""
     aminata = await market.create_customer("100")
     await _upload_cards(market, f"REAL-1,{UID}")
     await market.app.link_card("REAL-1", aminata)
@@ -64,7 +66,7 @@ async def test_a_blocked_cards_chip_does_not_come_back_under_a_new_serial(
     for line in market.clients:
         answer = await till.with_client(line).pay("1", "REAL-1", PIN)
         assert require_error(answer) == (403, "CARD_NOT_ACTIVE")
-    # Nor is it linked to anybody else.
+    # It cannot be linked to another subscriber either.
     thief = await market.create_customer()
     linked = await market.app.post(
         "cards/link", subscriber_id=thief.id, card_serial="REAL-1", pin=PIN
@@ -73,9 +75,9 @@ async def test_a_blocked_cards_chip_does_not_come_back_under_a_new_serial(
     assert await aminata.get_balance() == "100.00"
 
 
-async def test_one_chip_uploaded_under_two_serials_at_once_is_one_card(market: TwoGateways) -> None:
-    """Two files, two processes, the same moment."""
-
+async def test_concurrent_uploads_of_one_uid_under_different_serials_create_one_card(
+    market: TwoGateways,
+) -> None:
     async def upload(number: int) -> dict[str, Any]:
         ada = market.admin.with_client(market.clients[number % 2])
         return require_success(await ada.upload_csv(f"{HEADER}\nCOPY-{number},{UID}"))
@@ -84,8 +86,10 @@ async def test_one_chip_uploaded_under_two_serials_at_once_is_one_card(market: T
     assert sorted(str(one["created"]) for one in uploads) == ["0"] * 5 + ["1"]
 
 
-async def test_a_card_linked_by_two_at_once_pays_from_one_wallet(market: TwoGateways) -> None:
-    """Linked to two people while it is being tapped: one pays for what the other buys."""
+async def test_card_linked_to_two_subscribers_concurrently_debits_only_one_wallet(
+    market: TwoGateways,
+) -> None:
+    """If both links succeeded, one subscriber would pay for another's purchases."""
     people = [await market.create_customer("100") for _ in range(2)]
     till = (await market.create_merchant()).server
     await _upload_cards(market, f"REAL-1,{UID}")
@@ -110,8 +114,8 @@ async def test_a_card_linked_by_two_at_once_pays_from_one_wallet(market: TwoGate
     assert await owner.get_balance() == f"{100 - taps[200]}.00"
 
 
-async def test_no_payment_is_taken_after_its_card_was_blocked(market: TwoGateways) -> None:
-    """Blocked at one process, tapped at the other."""
+async def test_no_payment_is_accepted_after_the_card_was_blocked(market: TwoGateways) -> None:
+    """The card is blocked through one process and tapped at both."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     blocked_before: list[bool] = []
     blocked = False

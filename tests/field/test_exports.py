@@ -1,4 +1,4 @@
-"""A text that somebody sent becomes a formula or markup in a file that somebody else opens."""
+"""Injection: user-supplied text becomes a formula or markup in an exported file."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ FORMULA_PAYLOADS = [
 
 
 def split_cells(content: str, separator: str) -> list[str]:
-    """As a spreadsheet of some country takes the file apart."""
+    """Split a CSV file into cells with the separator of a given spreadsheet locale."""
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
     return [cell for row in reader for cell in row]
 
@@ -58,18 +58,22 @@ def render_pdf_text(memo: str, name: str = "Mohamed S.") -> str:
 
 
 @given(st.text(st.sampled_from(list(FORMULA_CHARACTERS + ";,|\n\"' a1()"))))
-def test_no_cell_is_a_formula_in_any_country(text: str) -> None:
-    """A memo of a payment is written by one person and opened by another, in a spreadsheet where
-    a comma or a semicolon or a tab ends a cell."""
+def test_no_csv_cell_is_a_formula_under_any_separator(text: str) -> None:
+    """A memo is written by one person and opened by another in a spreadsheet.
+
+    Depending on the locale, a comma, semicolon, or tab separates cells.
+    """
     content = render_pdf_text(text, name=text)
     for separator in (",", ";", "\t"):
         assert all(is_safe_cell(cell) for cell in split_cells(content, separator)), separator
 
 
 @pytest.mark.parametrize("attack", FORMULA_PAYLOADS)
-def test_a_formula_in_a_memo_is_a_text_and_an_amount_stays_a_number(attack: str) -> None:
-    """The cure must not break the file: a sign before an amount below zero stays, separators and
-    quotes stay within their cell."""
+def test_formula_in_a_memo_is_escaped_and_amounts_stay_numeric(attack: str) -> None:
+    """Escaping must not break the file.
+
+    Negative amounts keep their sign, and separators and quotes stay inside their cell.
+    """
     for separator in (",", ";", "\t"):
         assert all(
             is_safe_cell(cell) for cell in split_cells(render_pdf_text(attack), separator)
@@ -80,8 +84,8 @@ def test_a_formula_in_a_memo_is_a_text_and_an_amount_stays_a_number(attack: str)
     assert attack.strip().replace("'", "")[-3:] in row[3].replace("'", "")
 
 
-async def test_what_a_sender_wrote_is_harmless_in_the_receivers_statement(world: Harness) -> None:
-    """From the payment to the file, as an attacker would do it."""
+async def test_sender_memo_is_harmless_in_the_recipient_csv_statement(world: Harness) -> None:
+    """End to end, from the payment to the downloaded file."""
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     card = await world.create_card(receiver["id"])
     for attack in FORMULA_PAYLOADS:
@@ -121,9 +125,8 @@ MARKUP_PAYLOADS = [
 
 
 @pytest.mark.parametrize("text", MARKUP_PAYLOADS)
-def test_a_name_or_memo_is_drawn_as_it_is_written(text: str) -> None:
-    """Who makes paragraphs of what people write lets them fetch pictures and read files from the
-    machine that draws the page."""
+def test_name_and_memo_are_rendered_literally_in_the_pdf(text: str) -> None:
+    """Interpreting user text as paragraph markup would let it load images and read server files."""
     movement = build_statement(1).movements[0]._replace(memo=text, counterparty="X")
     pdf = pdf_file.render(build_statement(0, movements=[movement], holder_name=text))
     (page,) = extract_pages(pdf)
@@ -134,8 +137,8 @@ def test_a_name_or_memo_is_drawn_as_it_is_written(text: str) -> None:
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
 
 
-def test_every_csv_and_pdf_is_made_where_these_tests_look() -> None:
-    """The second place that writes a file is the one that was forgotten."""
+def test_csv_and_pdf_files_are_written_only_in_the_tested_modules() -> None:
+    """A second module that writes files would bypass the tests above."""
     root = Path(tapgate.__file__).parent
     sources = {file.relative_to(root).as_posix(): file.read_text() for file in root.rglob("*.py")}
     writes = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")
@@ -146,5 +149,5 @@ def test_every_csv_and_pdf_is_made_where_these_tests_look() -> None:
         f"{statements}/pdf_file.py",
         f"{statements}/typesetting.py",
     }
-    # What makes paragraphs understands markup.
+    # platypus interprets markup in paragraphs.
     assert not [name for name, text in sources.items() if "platypus" in text]

@@ -1,5 +1,8 @@
-"""Four digits are guessed in ten thousand tries, six in a million: what counts is how many there
-are. Everything here is tried in two processes at once."""
+"""Brute-force guessing of PINs, one-time codes, and passwords across two processes.
+
+A four-digit PIN has ten thousand values and a six-digit code a million, so the number of attempts
+must be limited across all endpoints and processes.
+"""
 
 import asyncio
 import itertools
@@ -32,7 +35,7 @@ def count_codes(answers: Sequence[httpx2.Response]) -> Counter[str]:
 
 
 async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, TryPin]]:
-    """A subscriber, and every way to try the PIN."""
+    """Return a subscriber and every request that verifies the subscriber's PIN."""
     shop = await PosDriver.create(world)
     holder, card = shop.customer, shop.card
     friend = await world.create_subscriber()
@@ -106,17 +109,21 @@ async def build_pin_attempts(world: Harness) -> tuple[dict[str, Any], dict[str, 
     return holder, ways
 
 
-async def test_all_ways_to_try_a_pin_together_give_three_tries(
+async def test_all_endpoints_that_verify_a_pin_share_three_attempts(
     world: Harness, clients: Clients
 ) -> None:
-    """A counter for each way in, or one that is read before it is written, gives an attacker three
-    tries per way and as many as fit into a moment."""
+    """Attempts are counted atomically and per subscriber.
+
+    A counter per endpoint, or one read before it is written, would allow three attempts per
+    endpoint
+    or as many as run concurrently.
+    """
     holder, ways = await build_pin_attempts(world)
     answers = await asyncio.gather(
         *(way(one, WRONG_PIN) for _ in range(2) for way in ways.values() for one in clients)
     )
     assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 4 * len(ways) - 3}
-    # The right one is not let in by any of them, nor by being right somewhere else.
+    # The correct PIN is rejected by every endpoint while the PIN is locked.
     answers = await asyncio.gather(*(way(one, PIN) for way in ways.values() for one in clients))
     assert count_codes(answers) == {"ACCOUNT_LOCKED": 2 * len(ways)}
     user = f"{API_PREFIX}/subscribers/{holder['id']}"
@@ -124,11 +131,10 @@ async def test_all_ways_to_try_a_pin_together_give_three_tries(
     assert (record["balance"], record["cards_count"]) == ("1000.00", 2)
 
 
-async def test_a_right_pin_among_many_wrong_ones_does_not_buy_more_tries(
+async def test_correct_pin_among_concurrent_wrong_pins_grants_no_extra_attempts(
     world: Harness, clients: Clients
 ) -> None:
-    """Only a right PIN sets the count back, and whoever has that need not guess: but tries that
-    wait for each other must not all be judged by the count of before."""
+    """A correct PIN resets the counter, but queued attempts must not use a stale count."""
     _, ways = await build_pin_attempts(world)
     pins = [WRONG_PIN] * 5 + [PIN] + [WRONG_PIN] * 14
     answers = await asyncio.gather(
@@ -138,13 +144,14 @@ async def test_a_right_pin_among_many_wrong_ones_does_not_buy_more_tries(
         )
     )
     told = count_codes(answers)
-    assert told["INVALID_PIN"] <= 5  # two before the right one, three after it
+    assert told["INVALID_PIN"] <= 5  # two before the correct PIN, three after it
     assert told["ACCOUNT_LOCKED"] >= 14
 
 
-async def test_the_lock_of_one_is_not_opened_by_another(world: Harness) -> None:
-    """A card of one's own, a child's card, another subscriber at the same till: each has its own
-    count, and success with one says nothing about another."""
+async def test_pin_lock_is_not_released_by_success_on_another_card_or_subscriber(
+    world: Harness,
+) -> None:
+    """Each subscriber and each child card has its own counter."""
     shop, stranger = await PosDriver.create(world), await PosDriver.create(world)
     user = f"{API_PREFIX}/subscribers/{shop.customer['id']}"
     child_pin = "8305"
@@ -189,10 +196,10 @@ async def create_unlinked_cards(world: Harness, count: int) -> list[str]:
     return serials
 
 
-async def test_all_ways_to_try_an_agents_pin_together_give_three_tries(
+async def test_all_endpoints_that_verify_an_agent_pin_share_three_attempts(
     world: Harness, clients: Clients
 ) -> None:
-    """An agent's PIN moves other people's cash."""
+    """An agent's PIN authorizes moving other people's cash."""
     agent, customer = (
         await create_agent(world, balance="100"),
         await world.create_subscriber(balance="50"),
@@ -222,10 +229,10 @@ async def test_all_ways_to_try_an_agents_pin_together_give_three_tries(
     assert count_codes(answers) == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 21}
 
 
-async def test_one_time_codes_for_restricted_records_are_tried_three_times(
+async def test_one_time_code_for_a_restricted_record_allows_three_attempts(
     world: Harness, clients: Clients
 ) -> None:
-    """A million codes are few where tries at once are not counted."""
+    """A million codes are few if concurrent attempts are not counted."""
     holder, admin = await world.create_restricted_subscriber(), await world.create_admin("S")
     url = f"{API_PREFIX}/subscribers/{holder['id']}/restricted-access"
     assert (await world.client.post(url, auth=admin)).is_success
@@ -246,7 +253,7 @@ async def test_one_time_codes_for_restricted_records_are_tried_three_times(
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """Whose password was compared with what was given: None stands for nobody's."""
+    """Stored hashes passed to the password check; None means that no such account exists."""
     seen: list[str | None] = []
     matches = Passwords.matches
 
@@ -258,11 +265,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return seen
 
 
-async def test_no_more_passwords_are_compared_than_may_be_tried(
+async def test_password_comparisons_are_limited_across_spellings_addresses_and_processes(
     world: Harness, clients: Clients, judged: list[str | None]
 ) -> None:
-    """Other spellings of the address, an address that the caller makes up, and another process are
-    no new chances."""
+    """Email spelling, a forged X-Forwarded-For, and another process grant no extra attempts."""
     email = "eve@example.com"
     new = {"email": email, "password": "correct horse battery", "name": "E", "role": "finance_user"}
     await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())
@@ -288,11 +294,13 @@ async def test_no_more_passwords_are_compared_than_may_be_tried(
     assert len(judged) == most
 
 
-async def test_who_is_an_admin_cannot_be_found_out_by_logging_in(
+async def test_login_does_not_reveal_whether_an_admin_account_exists(
     world: Harness, judged: list[str | None]
 ) -> None:
-    """Another text, another header or no work at all for an e-mail that nobody has is a list of
-    whom to attack. The refusal after too many tries is the same too."""
+    """Status, body, headers, and work done are the same for unknown emails.
+
+    The rate limit response after too many attempts is the same as well.
+    """
     known, unknown = "eve@example.com", "nobody@example.com"
     new = {"email": known, "password": "correct horse battery", "name": "E", "role": "finance_user"}
     await world.client.post(f"{API_PREFIX}/admin/users", json=new, auth=await world.create_admin())

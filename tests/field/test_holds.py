@@ -1,4 +1,4 @@
-"""Failure: money held for a review is spent all the same, or moves twice when it is over."""
+"""Failure mode: funds held for review are spent anyway, or move twice when the hold ends."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ INSUFFICIENT_FUNDS = (402, "INSUFFICIENT_FUNDS")
 
 
 class HeldPayment:
-    """A customer of whose 100 a payment of 80 waits for a decision, and 20 are free."""
+    """A customer with a balance of 100: a payment of 80 is on hold, and 20 are available."""
 
     def __init__(
         self, market: TwoGateways, customer: Customer, merchant: Merchant, agent: Agent
@@ -31,7 +31,7 @@ class HeldPayment:
         self.alert_id = ""
 
     def spend_requests(self, amount: str) -> dict[str, Callable[[Client], PendingResponse]]:
-        """Every way to spend."""
+        """Return one request per way to spend."""
         customer, till = self.customer, self.merchant.server
         accounts = {
             "from_account_id": customer.account_id,
@@ -74,8 +74,8 @@ async def held(market: TwoGateways) -> HeldPayment:
     return held
 
 
-async def test_held_money_is_not_spent_in_any_way(held: HeldPayment) -> None:
-    """One of the ways to spend looks at the balance instead of at what is available."""
+async def test_held_funds_cannot_be_spent_through_any_endpoint(held: HeldPayment) -> None:
+    """Every endpoint must check the available balance, not the total balance."""
     for way, spend in held.spend_requests("20.01").items():
         for line in held.gateways.clients:
             answer = await spend(line)
@@ -84,8 +84,8 @@ async def test_held_money_is_not_spent_in_any_way(held: HeldPayment) -> None:
     assert await held.customer.get_funds() == ("20.00", "80.00")
 
 
-async def test_held_money_is_not_spent_in_a_chat(held: HeldPayment, database_url: str) -> None:
-    """The chat shows the balance and promises what cannot be paid."""
+async def test_held_funds_cannot_be_spent_in_a_chat(held: HeldPayment, database_url: str) -> None:
+    """The chat must show the available balance."""
     town = ServicesDriver(held.gateways.harness, database_url)
     async with town.run_messenger() as messenger:
         phone = messenger.create_phone(held.customer.phone)
@@ -96,8 +96,8 @@ async def test_held_money_is_not_spent_in_a_chat(held: HeldPayment, database_url
     assert await held.customer.get_funds() == ("20.00", "80.00")
 
 
-async def test_a_wallet_with_held_money_is_not_closed(held: HeldPayment) -> None:
-    """Closed with money in it that comes back later, to nobody."""
+async def test_wallet_with_held_funds_cannot_be_closed(held: HeldPayment) -> None:
+    """A rejected hold would otherwise return the money to a closed wallet."""
     require_success(await held.agent.cash_out("20", held.customer))
     closing = await held.gateways.admin.post(
         f"subscribers/{held.customer.id}/close", reason="asked"
@@ -106,10 +106,10 @@ async def test_a_wallet_with_held_money_is_not_closed(held: HeldPayment) -> None
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_a_decision_and_spending_at_once_spend_nothing_twice(
+async def test_review_decision_concurrent_with_spending_does_not_spend_funds_twice(
     held: HeldPayment, decision: str
 ) -> None:
-    """What is released to the merchant is, at that moment, also free to be spent."""
+    """Funds released to the merchant must never be spendable at the same moment."""
     ways = held.spend_requests("10").values()
     spends = [spend(line) for line in held.gateways.clients for spend in ways]
     half = len(spends) // 2
@@ -118,7 +118,7 @@ async def test_a_decision_and_spending_at_once_spend_nothing_twice(
     answers = [*first, *rest]
     spent = sum(one.is_success for one in answers)
     assert set(count_outcomes(answers)) <= {200, INSUFFICIENT_FUNDS}
-    # With what a friend costs on top, nobody can pay 10 more than so often.
+    # Upper bound for payments of 10, because a P2P transfer costs a fee on top.
     assert spent <= (2 if decision == "release" else 9)
     available, still_held = await held.customer.get_funds()
     assert still_held == "0.00"
@@ -127,8 +127,8 @@ async def test_a_decision_and_spending_at_once_spend_nothing_twice(
     assert Decimal(available) == 100 - gone
 
 
-async def test_decided_by_many_at_once_it_is_decided_once(held: HeldPayment) -> None:
-    """Two who watch the same queue: one releases, the other rejects, both at once."""
+async def test_concurrent_review_decisions_are_applied_once(held: HeldPayment) -> None:
+    """Two reviewers work on the same queue; one releases while another rejects."""
 
     async def decide(line: Client, decision: str) -> tuple[str, int]:
         answer = await held.gateways.admin.with_client(line).post(

@@ -1,4 +1,4 @@
-"""Failure: many work on one account at once: deadlocks, errors, or a sum that is a little off."""
+"""Failure mode: contention on one account causes deadlocks, errors, or a wrong balance."""
 
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
@@ -14,14 +14,14 @@ def _calculate_share(amount: int, percent: str) -> Decimal:
 
 
 def _has_no_retried_batch(market: TwoGateways) -> bool:
-    """No batch had to be tried again because of another."""
+    """Return whether no batch was retried because of a conflict."""
     return market.harness.services.ledger.batch_stats.retries == 0
 
 
-async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(
+async def test_concurrent_payments_refunds_and_payouts_of_one_merchant_all_succeed(
     market: TwoGateways,
 ) -> None:
-    """Everybody pays into the same row."""
+    """All requests update the same merchant account row."""
     people = [await market.create_customer("1000") for _ in range(6)]
     merchant, owner = await market.create_merchant(), await market.create_customer()
     till = merchant.server
@@ -52,8 +52,10 @@ async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(
     assert _has_no_retried_batch(market)
 
 
-async def test_one_agent_at_hundreds_of_counters(market: TwoGateways) -> None:
-    """Float, commission and wallets are locked in every order."""
+async def test_concurrent_cash_ins_and_cash_outs_of_one_agent_all_succeed(
+    market: TwoGateways,
+) -> None:
+    """Float, commission, and wallet accounts are locked in varying order."""
     agent = await market.create_agent("1000")
     people = [await market.create_customer("100") for _ in range(6)]
 
@@ -71,8 +73,8 @@ async def test_one_agent_at_hundreds_of_counters(market: TwoGateways) -> None:
     assert _has_no_retried_batch(market)
 
 
-async def test_one_wallet_pays_and_is_paid_hundreds_of_times(market: TwoGateways) -> None:
-    """In and out at the same time, by card, by friends and by a bank."""
+async def test_concurrent_debits_and_credits_of_one_wallet_all_succeed(market: TwoGateways) -> None:
+    """The wallet pays by card and P2P while friends and a partner credit it."""
     hot, friends = (
         await market.create_customer("500"),
         [await market.create_customer("100") for _ in range(3)],
@@ -96,6 +98,6 @@ async def test_one_wallet_pays_and_is_paid_hundreds_of_times(market: TwoGateways
     )
     answers = await market.run_concurrently(*requests)
     assert count_outcomes(answers) == {200: 180}
-    # 45 in by friends, 45 by the bank, 45 out at the till, 45 to friends with a fee on top.
+    # 45 credits by friends, 45 by the partner, 45 card payments, 45 P2P transfers with a fee.
     assert Decimal(await hot.get_balance()) == 500 - 45 * _calculate_share(1, "1.5")
     assert _has_no_retried_batch(market)

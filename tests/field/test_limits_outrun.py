@@ -1,4 +1,4 @@
-"""Failure: a limit is outrun by requests at once, or by going through the chat as well."""
+"""Failure mode: concurrent requests, or a second channel, exceed a limit."""
 
 import asyncio
 
@@ -13,10 +13,10 @@ from tapgate.errors import Code
 DAILY_LIMIT_EXCEEDED = (403, "DAILY_LIMIT_EXCEEDED")
 
 
-async def test_the_limit_of_a_day_holds_for_till_app_friend_and_cash_together(
+async def test_daily_limit_is_shared_by_pos_in_app_p2p_and_cash_out(
     market: TwoGateways,
 ) -> None:
-    """Every channel counts for itself."""
+    """A limit counted per channel could be spent once per channel."""
     await market.update_limits(daily_limit="100")
     aminata, mohamed = await market.create_customer("1000"), await market.create_customer()
     till, agent = (await market.create_merchant()).server, await market.create_agent("1")
@@ -40,10 +40,10 @@ async def test_the_limit_of_a_day_holds_for_till_app_friend_and_cash_together(
     assert require_error(await till.pay("10.01", aminata.card)) == DAILY_LIMIT_EXCEEDED
 
 
-async def test_the_limit_of_a_day_holds_in_chat_and_at_the_till_together(
+async def test_daily_limit_is_shared_by_chat_and_pos(
     market: TwoGateways, database_url: str
 ) -> None:
-    """The chat has an allowance of its own."""
+    """The chat must not have its own allowance."""
     await market.update_limits(daily_limit="100")
     aminata, mohamed = await market.create_customer("1000"), await market.create_customer()
     till = (await market.create_merchant()).server
@@ -58,12 +58,12 @@ async def test_the_limit_of_a_day_holds_in_chat_and_at_the_till_together(
         )
         await in_chat
     at_the_till = sum(one.is_success for one in paid)
-    # 60 and once 30, or three times 30 and nothing else.
+    # Either 60 in chat and 30 once, or three times 30 and nothing in chat.
     assert (await mohamed.get_balance(), at_the_till) in {("60.00", 1), ("0.00", 3)}
 
 
-async def test_the_limit_of_a_month_is_not_outrun(two_ledgers: TwoLedgers) -> None:
-    """Only the day is counted under a lock."""
+async def test_concurrent_payments_do_not_exceed_the_monthly_limit(two_ledgers: TwoLedgers) -> None:
+    """The month must be counted under the same lock as the day."""
     sender, receiver = await two_ledgers.create_pair(10_00)
     await two_ledgers.set_limits(daily_limit=100, monthly_limit=150)
     assert await two_ledgers.submit_concurrently(sender, receiver, 10, times=20) == {
@@ -77,10 +77,10 @@ async def test_the_limit_of_a_month_is_not_outrun(two_ledgers: TwoLedgers) -> No
     }
 
 
-async def test_one_transaction_over_its_limit_is_refused_by_every_process(
+async def test_payment_over_the_transaction_limit_is_rejected_by_every_process(
     market: TwoGateways,
 ) -> None:
-    """A process that has not heard of the new limit yet lets it through."""
+    """A process with a stale cache of the old limit would accept it."""
     aminata, till = await market.create_customer("1000"), (await market.create_merchant()).server
     await market.update_limits(max_transaction="10")
 
@@ -91,8 +91,10 @@ async def test_one_transaction_over_its_limit_is_refused_by_every_process(
     assert count_outcomes(answers) == {200: 6, (403, "TRANSACTION_LIMIT_EXCEEDED"): 6}
 
 
-async def test_the_allowance_without_a_pin_is_not_outrun(market: TwoGateways) -> None:
-    """Many small payments with a stolen card, at once, at several tills and in apps."""
+async def test_concurrent_payments_do_not_exceed_the_allowance_without_a_pin(
+    market: TwoGateways,
+) -> None:
+    """Many small concurrent payments with a stolen card, at several terminals and in apps."""
     await market.update_limits(no_pin_limit="10")
     aminata = await market.create_customer("1000")
     tills = [(await market.create_merchant()).server for _ in range(2)]
@@ -106,8 +108,10 @@ async def test_the_allowance_without_a_pin_is_not_outrun(market: TwoGateways) ->
     assert await aminata.get_balance() == "950.00"
 
 
-async def test_a_childs_daily_limit_is_not_outrun(market: TwoGateways) -> None:
-    """The child's card is used at two tills at the same moment."""
+async def test_concurrent_payments_do_not_exceed_the_daily_limit_of_a_child_card(
+    market: TwoGateways,
+) -> None:
+    """The child card is used at two terminals at the same moment."""
     parent, till = await market.create_customer("1000"), (await market.create_merchant()).server
     serial = await market.harness.create_card(parent.id, type="CHILD", daily_limit=50_00)
 
@@ -119,10 +123,10 @@ async def test_a_childs_daily_limit_is_not_outrun(market: TwoGateways) -> None:
     assert await parent.get_balance() == "952.00"
 
 
-async def test_the_most_a_wallet_may_hold_is_not_outrun_by_credits_at_once(
+async def test_concurrent_credits_do_not_exceed_the_maximum_balance(
     market: TwoGateways,
 ) -> None:
-    """Each credit alone fits in; together they do not."""
+    """Each credit fits on its own, but not all of them together."""
     await market.update_limits(max_balance="100")
     full, rich = await market.create_customer(), await market.create_customer("100")
     bank, agent = await market.create_bank("500"), await market.create_agent("500")

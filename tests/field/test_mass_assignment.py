@@ -1,4 +1,4 @@
-"""What a caller may send is what an endpoint declares, and nothing else of a record."""
+"""Mass assignment: an endpoint accepts the fields it declares and no other field of a record."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.schemas import build_example
 from tapgate.errors import ApiError
 
-#: Fields of records and of the tables behind them that nobody may choose by adding them.
+#: Fields of records and tables that a caller must not be able to set by adding them to a body.
 UNDECLARED_FIELDS: dict[str, Any] = {
     "id": "sub_0000000000001",
     "status": "CLOSED",
@@ -55,9 +55,11 @@ def list_wire_names(kind: Any) -> set[str]:
     return {field.encode_name for field in msgspec.structs.fields(kind)}
 
 
-def test_every_body_ignores_every_field_that_it_does_not_declare() -> None:
-    """A body that is copied into a record sets whatever column its sender can name. Here a handler
-    is given the declared fields and never sees the rest; generated from all declarations."""
+def test_request_bodies_ignore_undeclared_fields() -> None:
+    """A body copied into a record would set any column that its sender can name.
+
+    The handler receives only declared fields. Generated from all endpoint declarations.
+    """
     assert len(ENDPOINTS_WITH_STRUCT) > 45
     for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
@@ -78,9 +80,11 @@ def test_every_body_ignores_every_field_that_it_does_not_declare() -> None:
 NON_STRING_VALUES: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400, 1.5, True]
 
 
-def test_a_text_is_never_read_from_anything_else() -> None:
-    """`{"email": {"$ne": ""}}` and `{"pin": [..]}`: what is compared as another type is often
-    equal. Every text of every body, generated from all declarations."""
+def test_string_fields_reject_values_of_other_types() -> None:
+    """Guards against `{"email": {"$ne": ""}}` and `{"pin": [..]}`.
+
+    Covers every string field of every body, generated from all endpoint declarations.
+    """
     tried = 0
     for endpoint in ENDPOINTS_WITH_STRUCT:
         kind = endpoint.body_struct
@@ -88,7 +92,7 @@ def test_a_text_is_never_read_from_anything_else() -> None:
         reader, good = BodyDecoder(kind, "SLE"), build_example(kind)
         texts = [name for name, value in good.items() if isinstance(value, str)]
         for name in texts:
-            if name == "threshold":  # a count or an amount, and declared as both
+            if name == "threshold":  # declared as both a count and an amount
                 continue
             for value in NON_STRING_VALUES:
                 with pytest.raises(ApiError) as caught:
@@ -139,10 +143,10 @@ def list_record_fields() -> list[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize(
     ("url", "body"), list_record_fields(), ids=lambda it: it if type(it) is str else ""
 )
-async def test_a_new_record_has_nothing_that_its_sender_chose_beside_what_is_asked_for(
+async def test_new_record_ignores_undeclared_fields_sent_by_the_caller(
     client: httpx2.AsyncClient, world: Harness, url: str, body: dict[str, Any]
 ) -> None:
-    """The classic: register with `"balance": 1000000` or `"role": "admin"`."""
+    """The classic attack: register with `"balance": 1000000` or `"role": "admin"`."""
     (endpoint,) = [one for one in ENDPOINTS_WITH_STRUCT if one.name == f"POST {url}"]
     extra = {
         name: UNDECLARED_FIELDS[name]
@@ -164,7 +168,7 @@ async def test_a_new_record_has_nothing_that_its_sender_chose_beside_what_is_ask
         )
 
 
-#: Beside a field that fewer may send: read by one reader and refused by another.
+#: Values placed beside a protected field that one JSON parser accepts and another rejects.
 INVALID_EXTRA_VALUES = [
     b"1e999",
     b"[1e999]",
@@ -182,11 +186,13 @@ PROTECTED_FIELDS = [
 ]
 
 
-async def test_a_field_that_fewer_may_send_is_not_slipped_past_them(
+async def test_protected_fields_cannot_be_set_through_parser_differences(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """The right to send a field is judged by one reader of JSON, and the value is used by another:
-    whatever only the second can read is the way in."""
+    """Field access is checked by one JSON parser and the value is used by another.
+
+    A body that only the second parser can read would bypass the check.
+    """
     holder = await world.create_subscriber()
     url = f"/api/v1/subscribers/{holder['id']}"
     before = await _get_record(world, holder)
@@ -211,10 +217,10 @@ async def _get_record(world: Harness, holder: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-async def test_a_rule_keeps_what_may_not_be_changed_of_it(
+async def test_immutable_fields_of_rules_are_ignored_on_update(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """PUT takes any field but these, and says nothing about them."""
+    """PUT silently ignores these fields and accepts all others."""
     admin = await world.create_admin()
     (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
     changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
@@ -226,8 +232,8 @@ async def test_a_rule_keeps_what_may_not_be_changed_of_it(
     assert answer.json() == {**level, "no_pin_limit": "1.00"}
 
 
-def test_fields_that_fewer_may_send_are_absent_by_default() -> None:
-    """What is judged is whether a field is there after reading: one with a default always is."""
+def test_protected_fields_default_to_absent() -> None:
+    """Access is checked by presence after decoding; a field with a default is always present."""
     guarded = [e for e in ENDPOINTS_WITH_BODY if e.field_access]
     assert guarded
     for endpoint in guarded:

@@ -1,4 +1,4 @@
-"""Failure: the same key with another body. It passes for the first request, or for a new one."""
+"""Failure mode: an idempotency key reused with another body is replayed or executed again."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from journeys.api_caller import require_error, require_error_details, require_su
 
 every_route = pytest.mark.parametrize("route", ROUTES)
 
-#: PINs do not count, since who mistyped one may correct it.
+#: PINs are not compared, so a client may correct a mistyped PIN.
 UNCOMPARED_FIELDS = ("pin", "agent_pin")
 CHANGED_VALUES = {"amount": "7.77", "memo": "rent", "description": "rent", "reason": "another"}
 
@@ -23,10 +23,10 @@ def _change_value(name: str, value: str) -> str:
 
 
 @every_route
-async def test_the_same_key_with_any_field_changed_is_refused(
+async def test_idempotency_key_with_any_changed_field_is_rejected(
     market: TwoGateways, route: str
 ) -> None:
-    """Only the amount is compared, and another card, payee or reference passes for the same."""
+    """Comparing only the amount would accept another card, payee, or reference as a replay."""
     case = await CASES[route](market.harness)
     first = await send_case(market.harness, case, "one")
     moved = await count_entries(market.harness)
@@ -42,12 +42,12 @@ async def test_the_same_key_with_any_field_changed_is_refused(
             answer = await send_case(market.harness, case, "one", client=line, **change)
             assert require_error(answer) == (409, "DUPLICATE_REQUEST"), change
     assert await count_entries(market.harness) == moved
-    # And the first is still known.
+    # The original response is still replayed.
     assert (await send_case(market.harness, case, "one")).content == first.content
 
 
 def _build_equivalent_bodies(body: dict[str, Any], name: str) -> list[bytes]:
-    """The same request in other words."""
+    """Return different encodings of the same request."""
     whole = body | {"request_id": name}
     turned = dict(reversed(whole.items()))
     return [
@@ -74,10 +74,10 @@ def _list_equivalent_amounts(amount: str | None) -> list[str]:
 
 
 @every_route
-async def test_the_same_request_in_other_words_is_a_repetition(
+async def test_equivalent_encodings_of_a_request_are_replays(
     market: TwoGateways, route: str
 ) -> None:
-    """The bytes are compared: a client that writes its fields in another order cannot retry."""
+    """Comparing raw bytes would break retries by clients that reorder fields."""
     case = await CASES[route](market.harness)
     first = await send_case(market.harness, case, "one")
     moved = await count_entries(market.harness)
@@ -88,10 +88,10 @@ async def test_the_same_request_in_other_words_is_a_repetition(
     assert await count_entries(market.harness) == moved
 
 
-async def test_ten_as_a_number_is_no_amount_and_neither_pays_nor_uses_the_key_up(
+async def test_numeric_amount_is_rejected_without_consuming_the_idempotency_key(
     market: TwoGateways,
 ) -> None:
-    """A number is read as a float, then compared with the string of the first try."""
+    """A JSON number would be parsed as a float and compared with the string of the first try."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = new_request_id()
     for number in (10, 10.0):
@@ -103,10 +103,10 @@ async def test_ten_as_a_number_is_no_amount_and_neither_pays_nor_uses_the_key_up
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_metadata_in_another_order_is_the_same_and_with_other_values_is_not(
+async def test_metadata_is_compared_by_value_regardless_of_key_order(
     market: TwoGateways,
 ) -> None:
-    """Free fields are left out of the comparison, or compared letter by letter."""
+    """Free-form fields must be part of the comparison, but not compared byte by byte."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = new_request_id()
     metadata = {"a": 1, "b": {"c": [1, 2], "d": None}}
@@ -120,8 +120,10 @@ async def test_metadata_in_another_order_is_the_same_and_with_other_values_is_no
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_a_wrong_pin_in_a_retry_is_not_a_try(market: TwoGateways) -> None:
-    """Retries with a mistyped PIN lock the wallet of somebody who has long paid."""
+async def test_wrong_pin_in_a_replayed_request_does_not_count_as_an_attempt(
+    market: TwoGateways,
+) -> None:
+    """Otherwise retries with a mistyped PIN would lock a wallet that has already paid."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
     first = await till.pay("10", aminata.card, PIN, **name)
@@ -133,8 +135,8 @@ async def test_a_wrong_pin_in_a_retry_is_not_a_try(market: TwoGateways) -> None:
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_another_callers_same_key_is_another_request(market: TwoGateways) -> None:
-    """Merchants who count their requests from 1 are answered with each other's payments."""
+async def test_idempotency_keys_are_scoped_to_the_caller(market: TwoGateways) -> None:
+    """Merchants that number requests from 1 must not receive each other's payments."""
     aminata = await market.create_customer("100")
     tills = [(await market.create_merchant()).server for _ in range(3)]
     answers = [await till.pay("10", aminata.card, request_id="1") for till in tills]
@@ -142,8 +144,8 @@ async def test_another_callers_same_key_is_another_request(market: TwoGateways) 
     assert await aminata.get_balance() == "70.00"
 
 
-async def test_body_and_header_with_different_keys_are_refused(market: TwoGateways) -> None:
-    """A proxy adds a key of its own; each try then has another."""
+async def test_conflicting_keys_in_body_and_header_are_rejected(market: TwoGateways) -> None:
+    """A proxy that adds its own key would give each retry a different one."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     assert isinstance(till.auth, HmacAuth)
     answer = await market.clients[0].post(

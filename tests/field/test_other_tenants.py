@@ -1,5 +1,7 @@
-"""Whose a thing is, is asked of the thing and not of its number. The whole table of who may call
-what is in tests/gateway; these are stories."""
+"""Tenant isolation: access depends on the owner of a record, not on knowing its ID.
+
+The complete access table is tested in tests/gateway. These tests cover attack scenarios.
+"""
 
 from typing import Any
 
@@ -25,11 +27,13 @@ from transactions.builders import submit_and_get_id
 API_PREFIX = "/api/v1"
 
 
-async def test_another_shops_payments_terminals_and_answers_are_as_if_not_there(
+async def test_payments_and_terminals_of_another_merchant_appear_not_to_exist(
     world: Harness,
 ) -> None:
-    """An order of one merchant refunded by another pays out the first one's money; an answer that
-    is another for what exists tells whose customers shop where."""
+    """A merchant must not refund another merchant's payment.
+
+    A different response for existing records would reveal where customers shop.
+    """
     ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
     name = new_request_id()
     payment = (await theirs.pay("100", request_id=name)).json()
@@ -45,15 +49,15 @@ async def test_another_shops_payments_terminals_and_answers_are_as_if_not_there(
     assert [parse_error(answer) for answer in refusals] == [(404, "TERMINAL_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
 
-    # Their name for a request is no name of ours: a payment of our own, not their answer.
+    # Idempotency keys are per merchant: this is a new payment, not a replay of theirs.
     own = await ours.pay("7", request_id=name)
     assert own.json()["transaction_id"] != payment["transaction_id"]
     assert "Idempotent-Replayed" not in own.headers
     assert await theirs.get_balance() == 900_00
 
 
-async def test_numbers_beside_ones_own_lead_nowhere(world: Harness) -> None:
-    """Numbers that are counted up are tried one after the other."""
+async def test_neighboring_transaction_ids_cannot_be_refunded(world: Harness) -> None:
+    """Sequential IDs can be enumerated."""
     ours, theirs = await PosDriver.create(world), await PosDriver.create(world)
     await theirs.pay("100")
     own = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
@@ -64,8 +68,8 @@ async def test_numbers_beside_ones_own_lead_nowhere(world: Harness) -> None:
     assert await theirs.get_balance() == 800_00
 
 
-async def test_a_terminals_key_is_good_for_its_own_terminal_only(world: Harness) -> None:
-    """One till's stolen key must not speak for the others of the shop, nor for another shop's."""
+async def test_terminal_key_is_valid_only_for_its_own_terminal(world: Harness) -> None:
+    """A stolen terminal key must not act for other terminals of the same or another merchant."""
     shop = await PosDriver.create(world)
     first, second = await new_processor(world), await new_processor(world)
     tills = []
@@ -78,21 +82,20 @@ async def test_a_terminals_key_is_good_for_its_own_terminal_only(world: Harness)
     till = get_auth(tills[0])
     for other in tills[1:]:
         answer = await shop.pay("1", auth=till, terminal_id=other["terminal"]["id"])
-        if answer.is_success:  # what its key fixes stands, whatever the body names
+        if answer.is_success:  # the key's terminal wins over the one in the body
             url = f"{API_PREFIX}/transactions/{answer.json()['transaction_id']}"
             found = (await world.client.get(url, auth=await world.create_admin())).json()
             assert found["terminal_id"] == tills[0]["terminal"]["id"]
         else:
             assert answer.status_code == 404
-    # A key of one shop cannot be taken back by way of another.
+    # A key cannot be revoked through another merchant's path.
     url = f"{API_PREFIX}/processors/{second['processor_id']}/keys/{tills[0]['api_key_id']}"
     assert (await world.client.delete(url, auth=await world.create_admin())).status_code == 404
     assert (await shop.pay("1", auth=till)).is_success
 
 
-async def test_one_partner_cannot_pay_from_or_learn_of_another(world: Harness) -> None:
-    """The same reference of two partners, another's name in the body, in the header and in the
-    path of a webhook."""
+async def test_partner_cannot_spend_from_or_learn_about_another_partner(world: Harness) -> None:
+    """Covers a shared reference, and another partner's ID in the body, header, and webhook path."""
     ours, theirs = [await create_partner(world, balance="100") for _ in range(2)]
     customer = await world.create_subscriber()
     order = {"subscriber_id": customer["id"], "partner_reference": "A-1", "amount": "30"}
@@ -105,7 +108,7 @@ async def test_one_partner_cannot_pay_from_or_learn_of_another(world: Harness) -
         422,
         "VALIDATION_FAILED",
     )
-    # Had it been told that the reference is taken, or been given the other's answer: a leak.
+    # A duplicate-reference error or a replay of their response would be a leak.
     answer = await fund(ours, amount="20")
     assert (answer.status_code, answer.json()["amount"]) == (200, "20.00 SLE")
     disguised = partner_key({**ours, "partner": theirs["partner"]})
@@ -117,8 +120,8 @@ async def test_one_partner_cannot_pay_from_or_learn_of_another(world: Harness) -
     assert await get_wallet_balance(world, customer) == "50.00"
 
 
-async def test_an_agent_gives_float_to_its_own_sub_agents_only(world: Harness) -> None:
-    """A network of agents is many businesses: float must not cross from one to another."""
+async def test_agent_can_transfer_float_only_to_its_own_sub_agents(world: Harness) -> None:
+    """Agent networks are separate businesses, so float must not cross between them."""
     ours, theirs = [await create_agent(world, balance="100") for _ in range(2)]
     below_ours, below_theirs = [await create_sub_agent(world, one) for one in (ours, theirs)]
     for sender, receiver, expected in (
@@ -140,9 +143,11 @@ async def test_an_agent_gives_float_to_its_own_sub_agents_only(world: Harness) -
         assert answer.status_code == expected, (sender, receiver)
 
 
-async def test_a_document_is_found_under_its_own_subscriber_only(world: Harness) -> None:
-    """The path names an owner and a thing: who checks the owner and then looks the thing up by
-    its number alone shows anybody's passport."""
+async def test_kyc_document_is_found_only_under_its_own_subscriber(world: Harness) -> None:
+    """The path contains an owner and a document.
+
+    Checking the owner but loading the document by ID alone would expose any subscriber's passport.
+    """
     one, other = [await world.create_subscriber() for _ in range(2)]
     admin = await world.create_admin()
     document = {"document_type": "selfie", "image": ImageRule.example}
@@ -153,11 +158,13 @@ async def test_a_document_is_found_under_its_own_subscriber_only(world: Harness)
     assert (await world.client.get(f"{url}/{added}", auth=admin)).status_code == 404
 
 
-async def test_a_closed_record_shows_in_no_list_whichever_cursor_or_filter_is_used(
+async def test_restricted_record_appears_in_no_list_for_any_cursor_or_filter(
     world: Harness,
 ) -> None:
-    """Lists forget what single records check: by a page, a filter, a search, a cursor of another
-    list, or by how many there are."""
+    """Lists must apply the same check as single records.
+
+    Covers pages, filters, search, and cursors of other lists.
+    """
     open_one = await world.create_subscriber()
     closed = await world.create_restricted_subscriber(last_name="Hidden")
     card = await world.create_card(closed["id"])
@@ -194,8 +201,8 @@ async def test_a_closed_record_shows_in_no_list_whichever_cursor_or_filter_is_us
         assert "Hidden" not in answer.text
 
 
-async def test_what_others_see_of_a_payer_is_masked_everywhere(world: Harness) -> None:
-    """A merchant's history is a list of people and where they were."""
+async def test_payer_is_masked_in_merchant_history_and_refunds(world: Harness) -> None:
+    """A merchant's history would otherwise reveal its customers' movements."""
     shop = await PosDriver.create(world)
     paid = (await shop.pay("10", pin=PIN)).json()
     processor_id = await world.get_processor_id(shop.merchant_auth)

@@ -1,4 +1,4 @@
-"""Whom the platform can be made to call: webhooks' targets, and where pictures are fetched."""
+"""SSRF: targets that the platform can be made to call, for webhooks and media downloads."""
 
 import ast
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -28,8 +28,8 @@ PRIVATE_ADDRESSES = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
 
 
 @given(PRIVATE_ADDRESSES)
-def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) -> None:
-    """IPv6 has half a dozen ways to say an IPv4 address, and a network may understand any."""
+def test_private_address_is_recognized_in_every_ipv6_form(address: IPv4Address) -> None:
+    """IPv6 has several ways to embed an IPv4 address, and a network may route any of them."""
     inner = int(address)
     disguises = [
         IPv6Address(f"::ffff:{address}"),
@@ -46,7 +46,7 @@ def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) ->
 
 
 class RebindingResolver:
-    """A name that is the public's when it is checked, and this machine's when it is used."""
+    """Resolver that returns a public address when checked and a loopback address when used."""
 
     def __init__(self) -> None:
         self.call_count = 0
@@ -56,14 +56,14 @@ class RebindingResolver:
         return ["93.184.215.14"] if self.call_count % 2 else ["127.0.0.1"]
 
 
-async def test_a_name_that_changes_between_check_and_use_reaches_nobody() -> None:
-    """DNS rebinding: what was checked once is looked up again by whoever connects."""
+async def test_dns_rebinding_between_check_and_use_is_rejected() -> None:
+    """A name that was checked must not be resolved again when connecting."""
     names = RebindingResolver()
     url = "https://shop.example.com/hook"
     assert await require_public(url, names) == ["93.184.215.14"]
     with pytest.raises(TargetRejectedError):
         await require_public(url, names)
-    # Each sending asks once, and goes to what that said: there is nothing in between to change.
+    # Each delivery resolves once and connects to that address, so nothing can change in between.
     names.call_count = 1
     sender = WebhookSender(public_only=True, resolve=names)
     with pytest.raises(NoResponseError, match="TargetRejectedError"):
@@ -82,8 +82,8 @@ async def impostor() -> AsyncIterator[FakeGraphServer]:
     "media_id",
     ["..", ".", "../me", "1/../2", "1?a=b", "1#a", "//evil.example/1", "1\r\nX: y", "", "%2e"],
 )
-async def test_a_pictures_number_is_not_a_path(impostor: FakeGraphServer, media_id: str) -> None:
-    """It comes with a message and is put into an address that the access token is sent to."""
+async def test_media_id_cannot_contain_a_path(impostor: FakeGraphServer, media_id: str) -> None:
+    """The ID comes from a message and is put into a URL that receives the access token."""
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="is not there"):
             await graph.fetch_media(media_id)
@@ -105,10 +105,10 @@ async def test_a_pictures_number_is_not_a_path(impostor: FakeGraphServer, media_
         "data:image/png;base64,AAAA",
     ],
 )
-async def test_a_picture_is_not_fetched_from_where_the_provider_cannot_be(
+async def test_media_is_not_fetched_from_non_provider_urls(
     impostor: FakeGraphServer, elsewhere: str
 ) -> None:
-    """A link in an answer that was tampered with would carry the access token to this network."""
+    """A tampered link would send the access token into the internal network."""
     impostor.enqueue_response(200, b'{"url": "%b"}' % elsewhere.encode())
     async with GraphClient(impostor.url, ACCESS_TOKEN, PHONE_NUMBER_ID) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
@@ -117,7 +117,7 @@ async def test_a_picture_is_not_fetched_from_where_the_provider_cannot_be(
 
 
 def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
-    """Where the platform makes a client for HTTP, and how."""
+    """Yield each place that creates an HTTP client, with its options."""
     root = Path(tapgate.__file__).parent
     for file in root.rglob("*.py"):
         text = file.read_text()
@@ -130,12 +130,14 @@ def list_http_clients() -> Iterator[tuple[str, dict[str, object]]]:
                     yield file.relative_to(root).as_posix(), options
 
 
-def test_nobody_here_follows_redirects_or_asks_a_proxy_of_the_environment() -> None:
-    """One client that follows redirects undoes every check of where it was sent. Generated from
-    the source: the next one is looked at too."""
+def test_no_http_client_follows_redirects_or_uses_environment_proxies() -> None:
+    """Following redirects would bypass every target check.
+
+    Generated from the source, so new clients are covered automatically.
+    """
     found = dict(list_http_clients())
     assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= found.keys()
     for place, options in found.items():
         assert options.get("follow_redirects", False) is False, place
-        if not place.startswith(("cli/", "client/")):  # these are the caller's own machine
+        if not place.startswith(("cli/", "client/")):  # these run on the caller's own machine
             assert options["trust_env"] is False, place

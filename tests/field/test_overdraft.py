@@ -1,4 +1,4 @@
-"""Failure: many spend the same money at once, and together more than there is."""
+"""Failure mode: concurrent spending exceeds the balance."""
 
 import random
 from decimal import ROUND_HALF_UP, Decimal
@@ -14,10 +14,10 @@ INSUFFICIENT_FUNDS, INSUFFICIENT_FLOAT = (402, "INSUFFICIENT_FUNDS"), (402, "INS
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_wallet_is_not_overdrawn_by_all_ways_to_spend_at_once(
+async def test_concurrent_spending_through_all_channels_does_not_overdraw_a_wallet(
     market: TwoGateways, seed: int
 ) -> None:
-    """Till, app, friend and cash counter check the balance each on its own."""
+    """POS, in-app, P2P, and cash-out must not each check the balance independently."""
     aminata, mohamed = await market.create_customer("100"), await market.create_customer()
     till, agent = (await market.create_merchant()).server, await market.create_agent("500")
     chance = random.Random(seed)
@@ -43,8 +43,8 @@ async def test_a_wallet_is_not_overdrawn_by_all_ways_to_spend_at_once(
     assert Decimal(await aminata.get_balance()) == 100 - gone >= 0
 
 
-async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: TwoGateways) -> None:
-    """Each card keeps within its own limit, and all of them share one wallet."""
+async def test_child_cards_do_not_overdraw_the_shared_wallet(market: TwoGateways) -> None:
+    """Each card stays within its own limit, but all of them share one wallet."""
     parent, till = await market.create_customer("100"), (await market.create_merchant()).server
     children = []
     for number in range(4):
@@ -70,10 +70,10 @@ async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: TwoGateways)
     assert await parent.get_balance() == "0.00"
 
 
-async def test_a_float_is_not_overdrawn_by_cash_ins_and_transfers_at_once(
+async def test_concurrent_cash_ins_and_float_transfers_do_not_overdraw_the_float(
     market: TwoGateways,
 ) -> None:
-    """An agent with two counters hands out the same float at both."""
+    """An agent with two counters could spend the same float at both."""
     agent = await market.create_agent("100")
     sub_agent = await market.admin.create_agent(market.app, "Sorie", parent=agent)
     customers = [await market.create_customer() for _ in range(3)]
@@ -93,10 +93,10 @@ async def test_a_float_is_not_overdrawn_by_cash_ins_and_transfers_at_once(
     assert await agent.get_balances() == ("0.00", f"{Decimal(commission) / 10:.2f}")
 
 
-async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(
+async def test_concurrent_top_ups_and_webhooks_do_not_overdraw_a_partner(
     market: TwoGateways,
 ) -> None:
-    """The line of credit is checked by each way in for itself."""
+    """Both endpoints must share the check of the overdraft limit."""
     bank = await market.create_bank("50", overdraft_limit="30")
     customer = await market.create_customer()
 
@@ -108,7 +108,7 @@ async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(
 
     requests = [ask(number) for number in range(8) for ask in (order, order, webhook, webhook)]
     answers = await market.run_concurrently(*requests)
-    # Twice each: once at every process. The repetitions of what was paid are answered as paid.
+    # Each request is sent to both processes; replays of executed requests succeed as well.
     paid = {one.json()["transaction_id"] for one in answers if one.is_success}
     assert len(paid) == 8
     assert set(count_outcomes(answers)) == {200, INSUFFICIENT_FUNDS}
@@ -119,8 +119,8 @@ async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(
     assert balance == -30_00
 
 
-async def test_commission_is_paid_out_once(market: TwoGateways) -> None:
-    """'All there is', asked for at two processes at once."""
+async def test_concurrent_commission_payouts_pay_once(market: TwoGateways) -> None:
+    """Two processes receive requests to pay out the full commission."""
     agent, customer = await market.create_agent("100"), await market.create_customer()
     await agent.cash_in("100", customer)
 

@@ -1,4 +1,4 @@
-"""Failure: a refund is repeated, or parts of it in parallel give back more than was paid."""
+"""Failure mode: repeated or concurrent partial refunds return more than was paid."""
 
 import asyncio
 import random
@@ -33,10 +33,10 @@ def _build_refund(till: Terminal, paid: str, amount: str | None = None, **more: 
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_partial_refunds_at_once_never_give_back_more_than_was_paid(
+async def test_concurrent_partial_refunds_cannot_exceed_the_payment(
     market: TwoGateways, seed: int
 ) -> None:
-    """Each of them sees that there is enough left; together they are too much."""
+    """Each refund fits on its own, but not all of them together."""
     aminata, merchant, paid = await _create_payment(market)
     chance = random.Random(seed)
     parts = [Decimal(chance.randrange(1, 40_00)) / 100 for _ in range(16)]
@@ -47,7 +47,7 @@ async def test_partial_refunds_at_once_never_give_back_more_than_was_paid(
     given = sum(part for part, one in zip(parts, answers, strict=True) if one.is_success)
     assert 0 < given <= 100
     assert Decimal(await aminata.get_balance()) == given
-    # What remains is given back once, and with it the fee.
+    # The remainder is refunded once, including the fee.
     rest = await market.run_concurrently(*[_build_refund(merchant.server, paid)] * 4)
     assert count_outcomes(rest) == (
         {200: 1, ALREADY_REFUNDED: 3} if given < 100 else {ALREADY_REFUNDED: 4}
@@ -56,8 +56,9 @@ async def test_partial_refunds_at_once_never_give_back_more_than_was_paid(
     assert await market.admin.get_balance(merchant.id) == "0.00"
 
 
-async def test_a_full_and_a_partial_refund_at_once_are_not_both_paid(market: TwoGateways) -> None:
-    """The whole and a part of it at the same time."""
+async def test_concurrent_full_and_partial_refunds_are_not_both_executed(
+    market: TwoGateways,
+) -> None:
     aminata, merchant, paid = await _create_payment(market)
     till = merchant.server
     answers = await market.run_concurrently(
@@ -74,8 +75,8 @@ async def test_a_full_and_a_partial_refund_at_once_are_not_both_paid(market: Two
     assert await aminata.get_balance() == ("100.00" if whole else "90.00")
 
 
-async def test_a_refund_repeated_at_two_processes_is_paid_once(market: TwoGateways) -> None:
-    """The cashier presses the button again because nothing seems to happen."""
+async def test_refund_replayed_at_two_processes_is_executed_once(market: TwoGateways) -> None:
+    """The cashier presses the button again because the first request seems to hang."""
     aminata, merchant, paid = await _create_payment(market)
     name = new_request_id()
     answers = await market.run_concurrently(
@@ -86,8 +87,8 @@ async def test_a_refund_repeated_at_two_processes_is_paid_once(market: TwoGatewa
     assert await aminata.get_balance() == "10.00"
 
 
-async def test_a_refund_cannot_be_refunded(market: TwoGateways) -> None:
-    """Refund, refund of the refund, and so on: each a credit to somebody."""
+async def test_refund_cannot_be_refunded(market: TwoGateways) -> None:
+    """A chain of refunds of refunds would credit an account each time."""
     aminata, merchant, paid = await _create_payment(market)
     refund = require_success(await merchant.server.refund(paid, "40"))["transaction_id"]
     answers = await market.run_concurrently(*[_build_refund(merchant.server, refund)] * 4)
@@ -95,8 +96,8 @@ async def test_a_refund_cannot_be_refunded(market: TwoGateways) -> None:
     assert await aminata.get_balance() == "40.00"
 
 
-async def test_a_payment_under_review_is_not_refunded(market: TwoGateways) -> None:
-    """Given back before it was taken: the merchant pays what it never got."""
+async def test_payment_under_review_cannot_be_refunded(market: TwoGateways) -> None:
+    """The merchant would pay back money that it never received."""
     await update_rule(market.harness, "Large amount", threshold="50", status="active")
     aminata, merchant, held = await _create_payment(market)
     answers = await market.run_concurrently(*[_build_refund(merchant.server, held, "10")] * 4)
@@ -105,10 +106,10 @@ async def test_a_payment_under_review_is_not_refunded(market: TwoGateways) -> No
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_a_refund_at_the_moment_of_a_decision_gives_back_only_what_was_taken(
+async def test_refund_concurrent_with_a_review_decision_returns_the_money_at_most_once(
     market: TwoGateways, decision: str
 ) -> None:
-    """Rejected and refunded: the money comes back twice."""
+    """A payment that is both rejected and refunded would return the money twice."""
     await update_rule(market.harness, "Large amount", threshold="50", status="active")
     aminata, merchant, held = await _create_payment(market)
     (alert,) = await list_alerts(market.harness, subscriber_id=aminata.id)
@@ -124,10 +125,10 @@ async def test_a_refund_at_the_moment_of_a_decision_gives_back_only_what_was_tak
     assert await aminata.get_funds() == ("100.00" if back else "0.00", "0.00")
 
 
-async def test_refunds_and_payouts_at_once_do_not_overdraw_the_merchant(
+async def test_concurrent_refunds_and_payouts_do_not_overdraw_the_merchant(
     market: TwoGateways,
 ) -> None:
-    """The merchant's money goes out by two doors."""
+    """Refunds and payouts debit the same merchant account."""
     aminata, merchant, paid = await _create_payment(market)
     owner = await market.create_customer()
 
@@ -143,8 +144,8 @@ async def test_refunds_and_payouts_at_once_do_not_overdraw_the_merchant(
     assert await market.admin.get_balance(merchant.id) == "19.00"
 
 
-async def test_a_refund_to_a_wallet_that_closes_meanwhile_is_not_lost(market: TwoGateways) -> None:
-    """The money is given back to an account that nobody can spend from any more."""
+async def test_refund_concurrent_with_closing_the_wallet_is_not_lost(market: TwoGateways) -> None:
+    """The money must not be returned to a closed wallet."""
     aminata, merchant, paid = await _create_payment(market)
     closed, refunded = await asyncio.gather(
         market.admin.with_client(market.clients[1]).post(

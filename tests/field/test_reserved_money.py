@@ -1,4 +1,4 @@
-"""Failure: something times out or dies, and money stays reserved that nobody can spend."""
+"""Failure mode: after a timeout or crash, money stays reserved and cannot be spent."""
 
 import asyncio
 import sys
@@ -22,8 +22,10 @@ from tapgate.store.database import Database
 
 
 async def _require_no_locks_or_holds(database: Database) -> None:
-    """Neither money nor names of requests. A session that was killed ends a moment after who asked
-    is told, and gives back what it locked then."""
+    """Assert that no funds are held and no advisory locks (idempotency keys) remain.
+
+    A terminated session releases its locks shortly after its client is notified, hence the polling.
+    """
     assert await database.fetchval("SELECT sum(held) FROM accounts") == 0
     async with asyncio.timeout(30):
         while await database.fetchval(
@@ -48,8 +50,8 @@ async def _set_review_threshold(ledgers: TwoLedgers, threshold: int) -> None:
     ledgers.invalidate_rules()
 
 
-async def test_a_client_that_goes_away_leaves_nothing_reserved(market: TwoGateways) -> None:
-    """The payment waits, the client hangs up, and its reservation waits for ever."""
+async def test_client_disconnect_leaves_no_funds_reserved(market: TwoGateways) -> None:
+    """The client disconnects while its payment waits for a lock."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     database = market.harness.services.database
     names = [new_request_id() for _ in range(10)]
@@ -65,15 +67,15 @@ async def test_a_client_that_goes_away_leaves_nothing_reserved(market: TwoGatewa
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-    # Each either took place as a whole or not at all, and asked again it ends the same way.
+    # Each payment was executed completely or not at all, and its retry has the same outcome.
     answers = [await till.pay("5", aminata.card, request_id=name) for name in names]
     assert all(answer.is_success for answer in answers)
     assert await aminata.get_funds() == ("50.00", "0.00")
     await _require_no_locks_or_holds(database)
 
 
-async def test_a_killed_database_session_leaves_nothing_reserved(market: TwoGateways) -> None:
-    """The session dies between taking the money and handing it over."""
+async def test_killed_database_session_leaves_no_funds_reserved(market: TwoGateways) -> None:
+    """The session dies between the debit and the credit."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     database, name = market.harness.services.database, new_request_id()
     async with database.transaction() as tx:
@@ -96,10 +98,10 @@ async def test_a_killed_database_session_leaves_nothing_reserved(market: TwoGate
     assert await aminata.get_funds() == ("40.00", "0.00")
 
 
-async def test_a_killed_worker_leaves_nothing_reserved(
+async def test_killed_worker_leaves_no_funds_reserved(
     two_ledgers: TwoLedgers, database_url: str
 ) -> None:
-    """kill -9 in the middle of a batch: locks, holds or half of a payment stay behind."""
+    """A `kill -9` in the middle of a batch must not leave locks, holds, or half a payment."""
     books, database = two_ledgers.first, two_ledgers.first.database
     await two_ledgers.set_limits(daily_limit=10**9, monthly_limit=10**9)
     wallets = [await books.create_subscriber(1_000_00) for _ in range(3)]
@@ -127,15 +129,15 @@ async def test_a_killed_worker_leaves_nothing_reserved(
         await process.stdout.readline()
     process.kill()
     await process.communicate()
-    # The next one who wants the same wallets has them at once.
+    # The same wallets can be locked immediately.
     async with asyncio.timeout(30):
         codes = await two_ledgers.submit_concurrently(wallets[0], wallets[1], 1, times=10)
     assert codes == {None: 10}
     await _require_no_locks_or_holds(database)
 
 
-async def test_a_worker_that_stands_still_holds_nobody_up_for_ever(market: TwoGateways) -> None:
-    """A process is stopped while it has locked a wallet: nobody ever spends from it again."""
+async def test_stalled_worker_does_not_block_a_wallet_forever(market: TwoGateways) -> None:
+    """A process is suspended while it holds a row lock on a wallet."""
     patience = "idle_in_transaction_session_timeout"
     shown = await market.harness.services.database.fetchval(f"SHOW {patience}")
     assert shown == "30s"
@@ -144,23 +146,23 @@ async def test_a_worker_that_stands_still_holds_nobody_up_for_ever(market: TwoGa
         try:
             await stopped.execute("BEGIN")
             await _lock_account(stopped, aminata)
-            await stopped.execute(f"SET {patience} = '300ms'")  # from here on it stands still
+            await stopped.execute(f"SET {patience} = '300ms'")  # stalls from here on
             require_success(await till.pay("10", aminata.card))
         finally:
             stopped.terminate()
     assert await aminata.get_funds() == ("90.00", "0.00")
 
 
-async def test_a_review_that_nobody_decides_keeps_the_money_where_it_is(
+async def test_undecided_review_keeps_the_funds_on_hold(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """A forgotten review: the money is gone for both, or comes free by itself and is spent."""
+    """The hold must neither lose the money nor expire and make it spendable."""
     books = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     sender, receiver = await two_ledgers.create_pair(100_00)
     held = (await two_ledgers.submit_transfer(books, sender, receiver, 80_00)).require_accepted()
     assert held.status == "under_review"
-    # There is no expiry: only a decision ends it. Until then it is nobody's to spend.
+    # Holds do not expire: only a review decision ends them.
     two_ledgers.advance_clocks(days=400)
     for process in two_ledgers.ledgers:
         outcome = await two_ledgers.submit_transfer(process, sender, receiver, 20_01)
@@ -174,10 +176,10 @@ async def test_a_review_that_nobody_decides_keeps_the_money_where_it_is(
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_a_forgotten_review_is_found_and_can_still_be_decided(
+async def test_old_payment_under_review_is_listed_and_can_be_decided(
     market: TwoGateways, decision: str
 ) -> None:
-    """Money under review that no list shows."""
+    """Every payment under review must appear in a list."""
     await update_rule(market.harness, "Large amount", threshold="50", status="active")
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     paid = require_success(await till.pay("80", aminata.card))["transaction_id"]
@@ -190,10 +192,10 @@ async def test_a_forgotten_review_is_found_and_can_still_be_decided(
     assert await aminata.get_funds() == (left, "0.00")
 
 
-async def test_a_rejected_payment_gives_back_the_allowance_it_had_reserved(
+async def test_rejected_payment_restores_the_limits_it_had_used(
     two_ledgers: TwoLedgers,
 ) -> None:
-    """The money comes back, and the limit of the day stays used up."""
+    """Returning the money without the allowance would leave the daily limit used up."""
     books = two_ledgers.first
     await _set_review_threshold(two_ledgers, 50_00)
     await two_ledgers.set_limits(daily_limit=100_00, monthly_limit=100_00)

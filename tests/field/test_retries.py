@@ -1,4 +1,4 @@
-"""Failure: a retry moves the money twice."""
+"""Failure mode: a retry moves the money twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -35,8 +35,8 @@ every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
-async def test_a_retry_moves_the_money_once(market: TwoGateways, route: str) -> None:
-    """The answer was lost. The key is known only to the process that saw it first, or for a day."""
+async def test_retry_moves_the_money_once(market: TwoGateways, route: str) -> None:
+    """The key must be known to all processes, and longer than a day."""
     case = await CASES[route](market.harness)
     first = await send_case(market.harness, case, "one")
     assert first.status_code == 200, first.text
@@ -51,7 +51,7 @@ async def test_a_retry_moves_the_money_once(market: TwoGateways, route: str) -> 
 
 
 async def _renew_session(market: TwoGateways, auth: Any) -> Any:
-    """Whose session has ended has to log in again: as the same admin."""
+    """Return new credentials for the same admin, since the old session has expired."""
     admin_id = ids.decode(ids.ADMIN, auth.id)
     if admin_id is None:
         return auth
@@ -61,8 +61,8 @@ async def _renew_session(market: TwoGateways, auth: Any) -> Any:
     return BearerAuth(tokens.token, auth.id)
 
 
-async def test_a_retry_with_the_key_in_the_header_moves_the_money_once(market: TwoGateways) -> None:
-    """Body and header are two keys that do not know of each other."""
+async def test_retry_with_the_key_in_the_header_moves_the_money_once(market: TwoGateways) -> None:
+    """The key in the body and the key in the header share one namespace."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = new_request_id()
     first = await till.pay("10", aminata.card, request_id=name)
@@ -74,8 +74,8 @@ async def test_a_retry_with_the_key_in_the_header_moves_the_money_once(market: T
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_a_retry_after_a_time_out_moves_the_money_once(market: TwoGateways) -> None:
-    """The client gave up on a request that was still on its way, and asks again elsewhere."""
+async def test_retry_after_a_client_timeout_moves_the_money_once(market: TwoGateways) -> None:
+    """The client gave up on a request in progress and retries at another process."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
     async with market.harness.services.database.transaction() as tx:
@@ -95,10 +95,10 @@ async def test_a_retry_after_a_time_out_moves_the_money_once(market: TwoGateways
     assert await count_transactions(market.harness, name["request_id"]) == 1
 
 
-async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once(
+async def test_retry_after_a_commit_with_a_lost_response_moves_the_money_once(
     market: TwoGateways, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The database did it, and the gateway, cut off from it at that moment, says 503."""
+    """The database committed, but the gateway lost the connection and returned 503."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     run, names = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
@@ -118,8 +118,8 @@ async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once
     assert await aminata.get_balance() == "50.00"
 
 
-async def test_a_retry_of_a_decline_is_no_second_chance(market: TwoGateways) -> None:
-    """The retry of a declined payment goes through later, when nobody expects it any more."""
+async def test_retry_of_a_decline_returns_the_same_decline(market: TwoGateways) -> None:
+    """A declined payment must not succeed later when its request is retried."""
     aminata, till = await market.create_customer("5"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
     assert require_error(await till.pay("10", aminata.card, **name)) == (402, "INSUFFICIENT_FUNDS")
@@ -131,7 +131,7 @@ async def test_a_retry_of_a_decline_is_no_second_chance(market: TwoGateways) -> 
 
 @pytest.fixture
 async def unsteady(market: TwoGateways) -> AsyncIterator[FlakyServer]:
-    """A line to the gateway that loses answers."""
+    """Serve the gateway over a connection that drops responses."""
     transport = httpx2.ASGITransport(create_app(market.harness.services))
     async with FlakyServer(transport).listen() as unsteady:
         yield unsteady
@@ -145,10 +145,10 @@ FAILURE_PLANS = [
 
 
 @pytest.mark.parametrize("plan", FAILURE_PLANS)
-async def test_the_sdks_own_retries_move_the_money_once(
+async def test_retries_by_the_client_library_move_the_money_once(
     market: TwoGateways, unsteady: FlakyServer, plan: list[str | bytes]
 ) -> None:
-    """The library tries again by itself, under a new key each time."""
+    """Automatic retries must reuse the idempotency key."""
     aminata, merchant = await market.create_customer("100"), await market.create_merchant()
     agent = await market.create_agent("100")
     key, till = market.app.auth, merchant.server.auth
@@ -174,7 +174,7 @@ async def test_the_sdks_own_retries_move_the_money_once(
 
 
 class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
-    """Between messenger and gateway: the first answers about money do not arrive."""
+    """Transport between messenger and gateway that drops the first transfer responses."""
 
     def __init__(self, there: httpx2.AsyncBaseTransport, lost: int) -> None:
         self._transport = there
@@ -190,10 +190,10 @@ class ResponseDroppingTransport(httpx2.AsyncBaseTransport):
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-async def test_a_payment_in_a_chat_whose_answer_is_lost_moves_the_money_once(
+async def test_chat_payment_with_a_lost_response_moves_the_money_once(
     market: TwoGateways, database_url: str, lost: int
 ) -> None:
-    """The chat does not know whether it worked, and the person says yes again."""
+    """The messenger does not know the outcome, and the user confirms again."""
     aminata, mohamed = await market.create_customer("100"), await market.create_customer()
     way = ResponseDroppingTransport(httpx2.ASGITransport(create_app(market.harness.services)), lost)
     town = ServicesDriver(market.harness, database_url)
@@ -208,10 +208,10 @@ async def test_a_payment_in_a_chat_whose_answer_is_lost_moves_the_money_once(
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["89.85", "10.00"]
 
 
-async def test_a_partners_webhook_retried_after_the_number_changed_hands_pays_nobody_else(
+async def test_partner_webhook_retried_after_a_phone_number_change_credits_no_other_subscriber(
     market: TwoGateways,
 ) -> None:
-    """Between two deliveries of one webhook the phone number becomes somebody else's."""
+    """The phone number moves to another subscriber between two deliveries of one webhook."""
     bank, aminata, mohamed = (
         await market.create_bank("100"),
         await market.create_customer(),

@@ -1,4 +1,4 @@
-"""Failure: amounts pass through floats, or are rounded so that money appears or disappears."""
+"""Failure mode: floats or rounding create or destroy money."""
 
 import contextlib
 import json
@@ -27,12 +27,12 @@ from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 
-#: As they stand in a JSON document. A number is no amount at all: no client's float gets in.
+#: JSON numbers are never amounts, so a client's float cannot get in.
 JSON_NUMBERS = [
     *("10", "10.00", "0.1", "0.30000000000000004", "1e2", "1E400", "-0", "-1", "0"),
     *("9007199254740993", "1" * 400, "true", "[]", "{}", '["10"]'),
 ]
-#: Not JSON, though some write it.
+#: Invalid JSON that some encoders produce.
 INVALID_JSON_NUMBERS = ["NaN", "Infinity", "-Infinity", "010", "+1", ".5", "1_000"]
 INVALID_AMOUNT_STRINGS = [
     *("0.30000000000000004", "1.005", "0.001", "1e2", "1E400", "NaN", "Infinity", "-Infinity"),
@@ -47,8 +47,8 @@ def _build_bodies(amount: str) -> bytes:
 
 
 @pytest.mark.parametrize("way", ["pos", "webhook"])
-async def test_what_is_no_exact_amount_moves_nothing(market: TwoGateways, way: str) -> None:
-    """Read as a float or forgivingly, it becomes another amount."""
+async def test_inexact_amounts_are_rejected(market: TwoGateways, way: str) -> None:
+    """A float or lenient parser would turn them into a different amount."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     new = await create_partner(market.harness, balance="100")
 
@@ -71,19 +71,19 @@ async def test_what_is_no_exact_amount_moves_nothing(market: TwoGateways, way: s
         assert require_error(await send(raw)) == (422, "VALIDATION_FAILED"), amount
     assert await aminata.get_balance() == "100.00"
     assert await market.harness.services.database.fetchval(
-        "SELECT count(*) = 2 FROM transactions"  # those that gave the two their money
+        "SELECT count(*) = 2 FROM transactions"  # the two initial deposits
     )
 
 
-async def test_a_tenth_and_two_tenths_are_three_tenths(market: TwoGateways) -> None:
-    """0.1 + 0.2 is 0.30000000000000004, and a wallet with 0.30 cannot pay it."""
+async def test_decimal_amounts_add_up_exactly(market: TwoGateways) -> None:
+    """In floats 0.1 + 0.2 is 0.30000000000000004, which a wallet with 0.30 cannot pay."""
     aminata, till = await market.create_customer("0.30"), (await market.create_merchant()).server
     require_success(await till.pay("0.1", aminata.card))
     assert require_success(await till.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
 
 
-async def test_the_largest_amounts_are_exact_to_the_last_cent(market: TwoGateways) -> None:
-    """Above 2**53 minor units a float skips numbers."""
+async def test_largest_amounts_are_exact_to_the_last_cent(market: TwoGateways) -> None:
+    """Above 2**53 minor units, floats skip integers."""
     bank = await market.create_bank("999999999999.99")
     for _ in range(95):
         await market.admin.fund_partner(bank, "999999999999.99")
@@ -99,17 +99,17 @@ rates = st.integers(0, 100_000)
 
 
 @given(amounts, rates)
-def test_a_fee_is_the_exact_share_rounded_half_up(amount: int, rate: int) -> None:
-    """Rounded down, or to even, or twice."""
+def test_fee_is_the_exact_share_rounded_half_up(amount: int, rate: int) -> None:
+    """Not rounded down, to even, or twice."""
     exact = Decimal(amount) * rate / 100_000
     assert money.apply_rate(amount, rate) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50), rates)
-def test_the_fees_of_many_parts_are_off_by_at_most_half_a_cent_each(
+def test_fees_of_split_payments_deviate_by_at_most_half_a_cent_each(
     parts: list[int], rate: int
 ) -> None:
-    """Cut into small payments, the fee disappears or grows."""
+    """Splitting a payment must not make the fee disappear or grow."""
     fees = [money.apply_rate(part, rate) for part in parts]
     assert all(0 <= fee <= part for fee, part in zip(fees, parts, strict=True))
     exact = Fraction(sum(parts) * rate, 100_000)
@@ -119,17 +119,17 @@ def test_the_fees_of_many_parts_are_off_by_at_most_half_a_cent_each(
 @given(
     st.integers(0, 10**12 - 1), st.sampled_from(["SLE", "JPY", "XOF", "KWD", "TND", "CLF", "USD"])
 )
-def test_an_amount_written_and_read_again_is_the_same(minor: int, currency: str) -> None:
-    """Currencies with no, three or four decimals are taken for one with two."""
+def test_formatted_amount_parses_back_to_the_same_value(minor: int, currency: str) -> None:
+    """Covers currencies with zero, two, three, and four decimals."""
     shown = money.format_decimal(minor, currency)
     assert money.parse(shown, currency, allow_zero=True) == minor
     assert Decimal(shown) * 10 ** money.get_decimals(currency) == minor
 
 
-async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
+async def test_entries_of_odd_amounts_balance_to_the_last_cent(
     database_url: str, database: Database
 ) -> None:
-    """Fees, merchants' shares and refunded parts do not add up to what was paid."""
+    """Fees, merchant shares, and partial refunds must add up to the amount paid."""
     books = await LedgerDriver.open(database_url, database)
     try:
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
@@ -157,7 +157,7 @@ async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
                     (
                         await books.submit(build_refund(merchant, paid.transaction_id, part))
                     ).require_accepted()
-            # The rest, however odd, leaves the merchant with exactly what it had.
+            # Refunding the remainder leaves the merchant with exactly its previous balance.
             (
                 await books.submit(build_refund(merchant, paid.transaction_id, None))
             ).require_accepted()
@@ -178,7 +178,7 @@ def _round_half_up(amount: int, percent: str) -> int:
 async def _run_in_currency(
     currency: str, settings: Settings, url: str
 ) -> AsyncIterator[TwoGateways]:
-    """A platform that counts in another currency."""
+    """Run a gateway in another currency."""
     chosen = msgspec.structs.replace(settings, currency=currency)
     async with open_services(chosen, url) as services:
         async with services.database.transaction() as tx:
@@ -190,7 +190,7 @@ async def _run_in_currency(
 
 
 CURRENCIES: list[tuple[str, dict[str, Any]]] = [
-    # 1 % of 250 is 2.5: no decimals, so 3; of 0.250 with three decimals 0.0025: 0.003.
+    # 1% of 250 is 2.5, rounded to 3 without decimals; 1% of 0.250 is 0.0025, rounded to 0.003.
     ("JPY", {"has": "1000", "pays": "250", "fee": "3.00 JPY", "left": "750", "never": "0.5"}),
     ("XOF", {"has": "1000", "pays": "49", "fee": "0.00 XOF", "left": "951", "never": "49.0"}),
     (
@@ -205,10 +205,10 @@ CURRENCIES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("currency", "expected"), CURRENCIES)
-async def test_currencies_without_and_with_three_decimals_are_rounded_to_their_own(
+async def test_fees_are_rounded_to_the_decimals_of_the_currency(
     settings: Settings, database_url: str, currency: str, expected: dict[str, str]
 ) -> None:
-    """Everything is taken for hundredths."""
+    """Not every currency has two decimals."""
     async with _run_in_currency(currency, settings, database_url) as market:
         aminata, till = (
             await market.create_customer(expected["has"]),

@@ -1,4 +1,4 @@
-"""A signature is over the bytes as they were sent, once, in time, and for one request."""
+"""Request signatures: they cover the raw bytes of one request within a time window."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tapgate.clock import format_rfc3339, system_clock
 
 UNAUTHORIZED = (401, "UNAUTHORIZED")
 
-#: What becomes of a body that one program reads and another writes anew. Each means the same.
+#: Re-encodings of a body by an intermediary. Almost all of them keep its meaning.
 REENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "other order": lambda raw: _encode_json(dict(reversed(json.loads(raw).items()))),
     "no spaces": lambda raw: json.dumps(json.loads(raw), separators=(",", ":")).encode(),
@@ -73,8 +73,8 @@ async def shop(world: Harness) -> PosDriver:
     return await PosDriver.create(world)
 
 
-async def test_a_payment_whose_body_was_written_anew_is_refused(shop: PosDriver) -> None:
-    """Who signs the object and not its bytes accepts whatever some other writer makes of it."""
+async def test_signed_payment_with_a_reencoded_body_is_rejected(shop: PosDriver) -> None:
+    """Signing the parsed object instead of its bytes would accept any re-encoding."""
     raw = _encode_json(
         {
             "request_id": new_request_id(),
@@ -97,8 +97,8 @@ async def test_a_payment_whose_body_was_written_anew_is_refused(shop: PosDriver)
     assert await count_transactions(shop.harness) == 1
 
 
-async def test_a_partners_top_up_that_was_written_anew_is_refused(world: Harness) -> None:
-    """By either way in: a request that the partner signs, and its webhook."""
+async def test_signed_partner_top_up_with_a_reencoded_body_is_rejected(world: Harness) -> None:
+    """Covers the partner's signed request and its webhook."""
     new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
     order = {"amount": "5", "note": "Cafe\u0301 a/b", "metadata": {"n": 1}}
     request = _encode_json({"subscriber_id": customer["id"], "partner_reference": "A", **order})
@@ -118,9 +118,10 @@ async def test_a_partners_top_up_that_was_written_anew_is_refused(world: Harness
     assert await get_wallet_balance(world, customer) == "10.00"
 
 
-async def test_of_a_key_that_is_given_twice_one_value_is_checked_and_used(shop: PosDriver) -> None:
-    """One reader takes the first, another the last: the limits are checked on one amount and the
-    other is paid."""
+async def test_duplicate_json_key_is_validated_and_executed_with_the_same_value(
+    shop: PosDriver,
+) -> None:
+    """If parsers disagreed on duplicate keys, limits could be checked on the wrong amount."""
     name, world = new_request_id(), shop.harness
     twice = (
         f'{{"request_id": "{name}", "card_serial": "{shop.card}", "pin": "{WRONG_PIN}",'
@@ -131,12 +132,12 @@ async def test_of_a_key_that_is_given_twice_one_value_is_checked_and_used(shop: 
     )
     assert (answer.status_code, answer.json()["amount"]) == (200, "700.00 SLE")
     assert await shop.get_balance() == 300_00
-    # The same for who repeats it: not another order, and not the first amount.
+    # A replay compares the same value: neither a new payment nor the first amount.
     again = await shop.pay("700", request_id=name, pin=PIN)
     assert again.headers["Idempotent-Replayed"] == "true"
     other = await shop.pay("1", request_id=name, pin=PIN)
     assert parse_error(other) == (409, "DUPLICATE_REQUEST")
-    # Above the limit for payments without a PIN, whichever value is looked at last.
+    # The last value exceeds the limit for payments without a PIN.
     bare = twice.replace(f'"pin": "{PIN}"'.encode(), b'"pin": null').replace(b"700", b"501")
     bare = bare.replace(name.encode(), new_request_id().encode())
     answer = await world.client.post(
@@ -180,17 +181,16 @@ TIMESTAMP_FORMATS = [
 
 
 def build_odd_timestamps() -> list[str]:
-    """Ways to write this very moment, and others, that some reader or other would take."""
+    """Return spellings of the current time, and other times, that a lenient parser might accept."""
     now = system_clock()
     parts = {"seconds": int(now.timestamp()), "day": f"{now:%Y-%m-%d}", "hour": f"{now:%H:%M:%S}"}
     return [text.format(**parts) for text in TIMESTAMP_FORMATS]
 
 
-async def test_a_time_in_any_other_form_is_refused_however_well_it_is_signed(
+async def test_signed_timestamp_in_a_nonstandard_format_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """A lenient reader of times takes milliseconds for a year in the far future, or Arabic digits
-    for a number, and its window is open for ever."""
+    """A lenient parser could read milliseconds as a far-future year, so requests never expire."""
     till, service = await world.create_processor(), world.get_service_auth()
     body = b'{"card_identifier": "TAP-1"}'
     path, users = LOOKUP_URL, "/api/v1/subscribers"
@@ -216,11 +216,10 @@ async def test_a_time_in_any_other_form_is_refused_however_well_it_is_signed(
         assert "X-Service-Timestamp" in answer.json()["message"], moment
 
 
-async def test_a_time_beyond_five_minutes_is_refused_before_and_after(
+async def test_signed_timestamp_more_than_five_minutes_off_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """Future times matter as much as stale ones: a request signed for tomorrow is good until
-    then."""
+    """Future timestamps matter too: a request signed for tomorrow would be valid all day."""
     till, body, path = await world.create_processor(), b'{"card_identifier": "TAP-1"}', LOOKUP_URL
     secret = world.services.settings.service_secrets["messenger"].encode()
     for seconds, good in ((-310, False), (-290, True), (290, True), (310, False), (1e9, False)):
@@ -239,11 +238,13 @@ async def test_a_time_beyond_five_minutes_is_refused_before_and_after(
         assert (answer.status_code != 401) == good, seconds
 
 
-async def test_a_recorded_payment_sent_again_moves_nothing(
+async def test_replay_attack_with_a_recorded_payment_moves_no_money(
     shop: PosDriver, other_client: httpx2.AsyncClient
 ) -> None:
-    """Whoever records a signed request can send it again while its time is good: to another
-    process, to one that was started since, and many times at once."""
+    """A recorded request can be resent while its timestamp is valid.
+
+    Covers another process and concurrent resends.
+    """
     client = shop.harness.client
     raw = _encode_json({"request_id": new_request_id(), "card_serial": shop.card, "amount": "5"})
     headers = _sign_headers(shop.merchant_auth, raw, PAY_URL)
@@ -257,24 +258,26 @@ async def test_a_recorded_payment_sent_again_moves_nothing(
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["transaction_id"] for answer in answers}) == 1
     assert await shop.get_balance() == 995_00
-    # Another name for it cannot be put beside the signed one.
+    # Another idempotency key cannot be added to a signed request.
     renamed = headers | {"Idempotency-Key": "another"}
     assert parse_error(await client.post(PAY_URL, content=raw, headers=renamed)) == (
         400,
         "INVALID_REQUEST",
     )
-    # When its time is over it is not even answered.
+    # An expired timestamp is rejected without a replay.
     late = _sign_headers(
         shop.merchant_auth, raw, PAY_URL, format_rfc3339(system_clock() - timedelta(minutes=6))
     )
     assert parse_error(await client.post(PAY_URL, content=raw, headers=late)) == UNAUTHORIZED
 
 
-async def test_a_recorded_top_up_sent_again_pays_nothing(
+async def test_replay_attack_with_a_recorded_top_up_moves_no_money(
     world: Harness, other_client: httpx2.AsyncClient
 ) -> None:
-    """Neither has a name for the request, and a webhook has no time either: the partner's own
-    reference is what makes it one."""
+    """Top-ups have no idempotency key, and webhooks no timestamp.
+
+    The partner's own reference makes them unique.
+    """
     new, customer = await create_partner(world, balance="1000"), await world.create_subscriber()
     request = _encode_json(
         {"subscriber_id": customer["id"], "partner_reference": "A", "amount": "5"}
@@ -298,9 +301,10 @@ async def test_a_recorded_top_up_sent_again_pays_nothing(
     assert await get_wallet_balance(world, customer) == "10.00"
 
 
-async def test_a_recorded_look_at_a_card_tells_no_more_than_it_told(shop: PosDriver) -> None:
-    """Nothing stops a request that only asks from being sent again: each wrong PIN counts, so that
-    a recorded one is no way to try more often."""
+async def test_replay_attack_with_a_recorded_pin_check_counts_as_failed_attempts(
+    shop: PosDriver,
+) -> None:
+    """Read-only requests can be resent, so each wrong PIN must count as an attempt."""
     world = shop.harness
     raw = _encode_json({"card_serial": shop.card, "pin": WRONG_PIN})
     headers = _sign_headers(shop.merchant_auth, raw, VERIFY_URL)

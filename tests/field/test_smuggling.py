@@ -1,4 +1,4 @@
-"""What one program reads as one request and the next as two, or as another one."""
+"""Request smuggling: two programs that disagree on where a request ends or what it is."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tapgate.service.client_addresses import ClientAddresses
 from tapgate.service.http import Request, Response
 from wallets.test_statements import get_statement
 
-#: Who gets it answered has smuggled it past whatever is in front.
+#: If this request gets a response, it was smuggled past the proxy.
 SMUGGLED_REQUEST = b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n\r\n"
 POST_HEAD = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
 CHUNKED_HEAD = POST_HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -87,14 +87,14 @@ AMBIGUOUS_REQUESTS = {
 
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
-    """Of a small gateway behind the wire that a real one has."""
+    """Port of a small gateway that uses the production HTTP protocol."""
     running = EdgeServer(tmp_path)
     yield running.port
     running.stop()
 
 
 async def read_all_responses(line: RawConnection) -> list[httpx2.Response]:
-    """All of them, to the end of the connection."""
+    """Read responses until the connection is closed."""
     got = []
     while True:
         try:
@@ -110,20 +110,18 @@ async def send_and_read_all(port: int, data: bytes) -> list[httpx2.Response]:
         return await read_all_responses(line)
 
 
-async def test_a_request_that_could_be_two_is_refused_and_nothing_behind_it_is_read(
+async def test_ambiguous_request_is_rejected_and_the_connection_closed(
     port: int,
 ) -> None:
-    """A proxy and a server that disagree on where a body ends let one client's bytes become
-    another client's request."""
+    """If a proxy and a server disagree on a body's end, one client can inject requests."""
     for what, data in AMBIGUOUS_REQUESTS.items():
         (answer,) = await send_and_read_all(port, data + SMUGGLED_REQUEST)
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST"), what
         assert answer.headers["connection"] == "close", what
 
 
-async def test_a_body_is_never_read_as_a_request(port: int) -> None:
-    """Also where a body is not expected, another protocol is offered, or a header is said to be of
-    this hop only."""
+async def test_request_body_is_never_parsed_as_a_request(port: int) -> None:
+    """Covers unexpected bodies, upgrade offers, and hop-by-hop headers."""
     for head in (
         b"GET /api/v1/open HTTP/1.1\r\nHost: x\r\n",
         POST_HEAD + b"Upgrade: h2c\r\nConnection: upgrade\r\n",
@@ -136,15 +134,14 @@ async def test_a_body_is_never_read_as_a_request(port: int) -> None:
             assert [one.status_code for one in await read_all_responses(line)] == [200], head
 
 
-async def test_http_1_0_does_not_keep_a_connection_for_what_is_behind(port: int) -> None:
-    """Chunks did not exist then: an old proxy forwards them as it likes."""
+async def test_http_1_0_connection_is_closed_after_a_chunked_request(port: int) -> None:
+    """HTTP/1.0 has no chunked encoding, so an old proxy may forward it in any way."""
     old = b"POST /api/v1/echoes HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST_CHUNK
     assert len(await send_and_read_all(port, old + SMUGGLED_REQUEST)) == 1
 
 
-async def test_a_path_has_one_spelling(port: int) -> None:
-    """A proxy that closes `/metrics` to the world is passed by `/./metrics` where the server
-    tidies paths up."""
+async def test_path_has_exactly_one_spelling(port: int) -> None:
+    """If paths were normalized, `/./metrics` would bypass a proxy that blocks `/metrics`."""
     for path in (
         b"//api/v1/open",
         b"/./api/v1/open",
@@ -163,8 +160,8 @@ async def test_a_path_has_one_spelling(port: int) -> None:
         assert answer.status_code == 404, path
 
 
-async def test_headers_do_not_change_method_path_or_sender(port: int) -> None:
-    """Frameworks that believe such headers let anybody past what a proxy has checked."""
+async def test_headers_do_not_override_method_path_or_client_address(port: int) -> None:
+    """Trusting such headers would bypass the checks of a proxy."""
     lines = b"".join(
         b"%b: %b\r\n" % header
         for header in (
@@ -182,15 +179,15 @@ async def test_headers_do_not_change_method_path_or_sender(port: int) -> None:
     assert (answer.status_code, answer.json()["ip"]) == (200, "127.0.0.1")
 
 
-async def test_an_absolute_target_leads_to_the_same_path(port: int) -> None:
-    """The host that it names is not asked for anything and not believed."""
+async def test_absolute_request_target_is_served_by_its_path(port: int) -> None:
+    """The host in the target is ignored."""
     for target in (b"http://evil.example/api/v1/open", b"https://a@evil.example:1/api/v1/open?b"):
         (answer,) = await send_and_read_all(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % target)
         assert answer.status_code == 200
 
 
-async def test_of_two_credentials_in_one_request_neither_counts(port: int) -> None:
-    """A proxy judges the first line and the server the last: whoever sends two is two people."""
+async def test_request_with_two_authorization_headers_is_rejected(port: int) -> None:
+    """A proxy may check the first header and the server the last."""
     for first, last in ((b"key_reader", b"key_writer"), (b"key_writer", b"key_writer")):
         (answer,) = await send_and_read_all(
             port,
@@ -200,9 +197,11 @@ async def test_of_two_credentials_in_one_request_neither_counts(port: int) -> No
         assert answer.status_code == 401
 
 
-async def test_every_proxys_line_about_the_sender_counts() -> None:
-    """Some proxies add a line of their own. Who reads one line only takes a proxy for the client,
-    or believes what the client itself wrote."""
+async def test_all_x_forwarded_for_lines_are_evaluated() -> None:
+    """Some proxies add their own header line.
+
+    Reading a single line would return a proxy's address or trust the one the client sent.
+    """
     seen: list[str] = []
     behind = ClientAddresses([ip_network("10.0.0.0/8")])
 
@@ -215,7 +214,7 @@ async def test_every_proxys_line_about_the_sender_counts() -> None:
     for lines in (
         (b"192.0.2.66, 203.0.113.7, 10.0.0.9",),
         (b"192.0.2.66, 203.0.113.7", b"10.0.0.9"),
-        (b"192.0.2.66", b"203.0.113.7", b"10.0.0.9"),  # made up; the client; the first proxy
+        (b"192.0.2.66", b"203.0.113.7", b"10.0.0.9"),  # forged; client; first proxy
     ):
         told = b"".join(b"X-Forwarded-For: %b\r\n" % line for line in lines)
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n%b\r\n" % told)
@@ -223,8 +222,8 @@ async def test_every_proxys_line_about_the_sender_counts() -> None:
     assert seen == ["203.0.113.7"] * 3
 
 
-async def test_a_request_id_cannot_write_a_header(port: int) -> None:
-    """What is echoed into the head of an answer without a look becomes a second answer."""
+async def test_request_id_cannot_inject_a_response_header(port: int) -> None:
+    """Echoing an unvalidated value into the response head allows response splitting."""
     for given in (b"a%0d%0aSet-Cookie: b", b"a\tb", b"a b", b"a" * 129, "é".encode(), b"a;b", b""):
         (answer,) = await send_and_read_all(
             port, SMUGGLED_REQUEST[:-2] + b"X-Request-ID: %b\r\n\r\n" % given
@@ -233,18 +232,17 @@ async def test_a_request_id_cannot_write_a_header(port: int) -> None:
         assert "set-cookie" not in answer.headers
 
 
-async def test_a_refused_request_takes_those_behind_it_along(port: int) -> None:
-    """After what cannot be read, nobody knows where the next request begins."""
+async def test_requests_pipelined_after_a_malformed_request_are_not_processed(port: int) -> None:
+    """After a malformed request, the start of the next one is unknown."""
     bad = POST_HEAD + b"Content-Length: x\r\n\r\n"
     got = await send_and_read_all(port, SMUGGLED_REQUEST + bad + SMUGGLED_REQUEST * 3)
     assert [one.status_code for one in got] in ([200], [200, 400])
 
 
-async def test_thousands_of_offers_of_another_protocol_at_once(
+async def test_thousands_of_pipelined_upgrade_offers_do_not_grow_the_stack(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is read again by a call within a call ends at the depth of the stack, and keeps a copy
-    of everything at every step."""
+    """Recursive parsing would exhaust the stack and copy the remaining data at every level."""
     depths: list[int] = []
     decline = http_protocol.HttpProtocol._ignore_upgrade
 
@@ -260,14 +258,13 @@ async def test_thousands_of_offers_of_another_protocol_at_once(
     got = await send_and_read_all(port, offer * 1000)
     assert [one.status_code for one in got] == [404] * 1000
     assert len(depths) == 1000
-    assert max(depths) - min(depths) <= 1  # from the transport, or from the event loop
+    assert max(depths) - min(depths) <= 1  # called by the transport or by the event loop
 
 
-async def test_what_is_signed_is_the_path_that_is_served(
+async def test_signed_path_is_the_path_that_is_served(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """Who checks a signature on the decoded path and routes by the raw one, or the other way
-    round, signs for two paths at once."""
+    """Verifying the decoded path but routing the raw one makes a signature valid for two paths."""
     till = await world.create_processor()
     body = json.dumps({"card_identifier": "TAP-1"}).encode()
     served = "/api/v1/pos/lookup-card"
@@ -293,11 +290,10 @@ def _sign_headers(till: HmacAuth, path: str, body: bytes) -> dict[str, str]:
     return {"X-API-Key-ID": till.id, "X-Timestamp": timestamp, "X-Signature": signature}
 
 
-async def test_the_host_header_is_in_no_link_that_is_given_out(
+async def test_host_header_does_not_appear_in_generated_links(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """A link made from the Host header sends a statement's reader, and the token in the link, to
-    whoever wrote that header."""
+    """A link built from the Host header would send the statement token to an attacker's host."""
     spoofed = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
     client.headers.update(spoofed | {"X-Forwarded-Proto": "javascript"})
     holder = await world.create_subscriber()

@@ -1,4 +1,4 @@
-"""Tokens that were not given out, were given to somebody else, or were taken away."""
+"""Forged, stolen, and revoked tokens."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ EMAIL, PASSWORD = "eve@example.com", "correct horse battery"
 
 @pytest.fixture
 async def admin_id(world: Harness) -> str:
-    """Of an admin who can log in."""
+    """Create an admin who can log in, and return the ID."""
     new = {"email": EMAIL, "password": PASSWORD, "name": "Eve", "role": "system_admin"}
     answer = await world.client.post(ADMINS_URL, json=new, auth=await world.create_admin())
     assert answer.status_code == 201, answer.text
@@ -55,10 +55,10 @@ async def genuine(world: Harness, admin_id: str) -> str:
     return str((await log_in(world.client))["token"])
 
 
-async def test_a_token_without_signature_is_refused(
+async def test_token_without_a_signature_is_rejected(
     client: httpx2.AsyncClient, genuine: str
 ) -> None:
-    """`alg: none` in any spelling: the oldest of all ways to forge a token."""
+    """`alg: none` in any spelling is the oldest way to forge a token."""
     header, claims, signature = genuine.split(".")
     assert await get_status(client, genuine) == 200
     sid = jwt.get_unverified_header(genuine)["sid"]
@@ -76,10 +76,10 @@ async def test_a_token_without_signature_is_refused(
         assert await get_status(client, forged) == 401, forged
 
 
-async def test_a_token_signed_with_any_other_key_is_refused(
+async def test_token_signed_with_another_key_is_rejected(
     client: httpx2.AsyncClient, genuine: str
 ) -> None:
-    """A key that the token itself brings or names, a guessed one, a public key used as a secret."""
+    """Covers keys embedded in or named by the token, guessed keys, and a public key as secret."""
     sid = jwt.get_unverified_header(genuine)["sid"]
     claims = jwt.decode(genuine, options={"verify_signature": False})
     private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -112,10 +112,10 @@ async def test_a_token_signed_with_any_other_key_is_refused(
     assert await get_status(client, f"{signed}.{confused}") == 401
 
 
-async def test_what_a_genuine_token_claims_beside_its_session_is_not_believed(
+async def test_claims_of_a_signed_token_do_not_override_its_session(
     client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
-    """A token with more rights than its admin, or for another admin, signed with the right key."""
+    """The token has a valid signature but claims more rights, another admin, or other times."""
     secret = world.services.settings.jwt_secret
     support = await world.create_admin("S")
     token = support._credential
@@ -146,8 +146,10 @@ async def test_what_a_genuine_token_claims_beside_its_session_is_not_believed(
         assert (await client.get(ME_URL, auth=signed(**times))).status_code == 401, times
 
 
-async def test_a_cut_or_padded_token_is_refused(client: httpx2.AsyncClient, genuine: str) -> None:
-    """Readers of base 64 skip what they do not know, and two texts are then one token."""
+async def test_truncated_or_padded_token_is_rejected(
+    client: httpx2.AsyncClient, genuine: str
+) -> None:
+    """Lenient base64 decoders skip unknown characters, so two strings could be one token."""
     cuts = [genuine[:length] for length in range(1, len(genuine), 7)]
     padded = [genuine + end for end in ("=", "==", "!", ".", "%20", " x", ",", genuine)]
     inside = [genuine.replace(".", " .", 1), genuine.replace(".", "!.", 1), "\\" + genuine]
@@ -155,10 +157,10 @@ async def test_a_cut_or_padded_token_is_refused(client: httpx2.AsyncClient, genu
         assert await get_status(client, other) == 401, other
 
 
-async def test_a_token_of_another_installation_is_refused(
+async def test_token_of_another_installation_is_rejected(
     client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
-    """Two installations that were given one secret: the sessions of the other are not here."""
+    """Installations that share a secret do not share sessions."""
     elsewhere = world.services.authenticator.sessions._access_tokens.issue(
         session_id=world.services.new_id(),
         admin_id=ids.decode(ids.ADMIN, admin_id) or 0,
@@ -169,10 +171,10 @@ async def test_a_token_of_another_installation_is_refused(
     assert await get_status(client, elsewhere) == 401
 
 
-async def test_each_kind_of_token_is_good_for_its_own_purpose_only(
+async def test_token_types_are_not_interchangeable(
     client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
-    """A refresh token that opens doors lives thirty days in every log of a proxy."""
+    """A refresh token accepted as an access token would stay valid for thirty days in logs."""
     tokens = await log_in(client)
     key = await world.create_api_key("subscribers:read")
     assert await get_status(client, tokens["refresh_token"]) == 401
@@ -182,11 +184,10 @@ async def test_each_kind_of_token_is_good_for_its_own_purpose_only(
     assert (await refresh(client, tokens["refresh_token"])).status_code == 200
 
 
-async def test_when_a_thief_and_the_owner_refresh_at_once_both_are_out(
+async def test_concurrent_use_of_one_refresh_token_ends_the_session(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, admin_id: str
 ) -> None:
-    """One of them gets new tokens; that there was a second says that one is stolen, and nobody
-    knows which."""
+    """Reuse means that the token was stolen, and thief and owner are indistinguishable."""
     tokens = await log_in(client)
     answers = await asyncio.gather(
         *(refresh(one, tokens["refresh_token"]) for one in (client, other_client) for _ in range(3))
@@ -200,10 +201,10 @@ async def test_when_a_thief_and_the_owner_refresh_at_once_both_are_out(
             assert (await refresh(one, pair["refresh_token"])).status_code == 401
 
 
-async def test_a_token_from_long_ago_ends_all_that_came_of_it(
+async def test_reuse_of_an_old_refresh_token_ends_the_session(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, admin_id: str
 ) -> None:
-    """A thief who waits: the owner has refreshed many times since."""
+    """The thief uses the token after the owner has refreshed several times."""
     first = await log_in(client)
     bystander = await log_in(client)
     newest = first
@@ -217,10 +218,10 @@ async def test_a_token_from_long_ago_ends_all_that_came_of_it(
     assert (await refresh(client, newest["refresh_token"])).status_code == 401
 
 
-async def test_after_a_logout_and_after_being_disabled_no_token_is_left(
+async def test_logout_and_disabling_an_admin_revoke_all_tokens(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness, admin_id: str
 ) -> None:
-    """Logging out that only forgets a cookie leaves the refresh token good for a month."""
+    """A logout that only deletes a cookie would leave the refresh token valid for a month."""
     tokens = await log_in(client)
     answer = await client.post(LOGOUT_URL, headers={"Authorization": f"Bearer {tokens['token']}"})
     assert answer.status_code == 204

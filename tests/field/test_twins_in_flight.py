@@ -1,4 +1,4 @@
-"""Failure: the same request arrives twice while the first is still on its way."""
+"""Failure mode: a duplicate request arrives while the original is in progress."""
 
 import asyncio
 
@@ -15,8 +15,10 @@ every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
-async def test_twins_at_two_processes_move_the_money_once(market: TwoGateways, route: str) -> None:
-    """Each process looks for the key, neither finds it, both pay."""
+async def test_concurrent_duplicates_at_two_processes_move_the_money_once(
+    market: TwoGateways, route: str
+) -> None:
+    """Both processes could look up the key, find nothing, and execute the request."""
     case = await CASES[route](market.harness)
     before = await count_entries(market.harness)
 
@@ -28,16 +30,16 @@ async def test_twins_at_two_processes_move_the_money_once(market: TwoGateways, r
     assert len({answer.content for answer in answers}) == 1
     assert len([one for one in answers if "Idempotent-Replayed" not in one.headers]) == 1
     assert await count_transactions(market.harness, "one") == 1
-    # As many entries as it takes alone.
+    # A further replay adds no entries.
     moved = await count_entries(market.harness) - before
     await send_case(market.harness, case, "one", client=market.clients[1])
     assert await count_entries(market.harness) - before == moved
 
 
-async def test_the_twin_of_a_request_whose_session_dies_moves_the_money_once(
+async def test_duplicate_of_a_request_whose_database_session_dies_moves_the_money_once(
     market: TwoGateways,
 ) -> None:
-    """The first dies at the database; its twin must neither be lost with it nor pay beside it."""
+    """The duplicate must neither fail with the original nor be executed in addition to it."""
     aminata, till = await market.create_customer("100"), (await market.create_merchant()).server
     name = {"request_id": new_request_id()}
     database = market.harness.services.database
@@ -59,14 +61,14 @@ async def test_the_twin_of_a_request_whose_session_dies_moves_the_money_once(
         )
     assert (await first).status_code == 503
     assert require_success(await twin)["remaining_balance"] == "90.00 SLE"
-    # Who was told 503 asks again.
+    # The client that received 503 retries.
     again = await till.pay("10", aminata.card, **name)
     assert again.content == (await twin).content
     assert await aminata.get_balance() == "90.00"
 
 
 async def _wait_for_blocked_sessions(market: TwoGateways, many: int) -> None:
-    """That many sessions wait for a lock."""
+    """Wait until exactly `many` sessions are blocked by a lock."""
     async with asyncio.timeout(30):
         while many != await market.harness.services.database.fetchval(
             """SELECT count(*) FROM pg_stat_activity

@@ -1,4 +1,4 @@
-"""Two processes of a ledger on the same books, each with a clock of its own to be set."""
+"""Two ledger processes on one database, each with its own controllable clock."""
 
 import asyncio
 import contextlib
@@ -44,11 +44,11 @@ class TwoLedgers:
             books.ledger._invalidate_rules()
 
     async def create_pair(self, balance: int) -> tuple[int, int]:
-        """Somebody with money, and somebody else."""
+        """Return a subscriber with the given balance and one without funds."""
         return await self.first.create_subscriber(balance), await self.first.create_subscriber()
 
     def advance_clocks(self, **time: float) -> None:
-        """Time passes at both."""
+        """Advance both clocks."""
         for books in self.ledgers:
             books.clock.now += timedelta(**time)
 
@@ -61,7 +61,7 @@ class TwoLedgers:
     async def submit_concurrently(
         self, sender: int, receiver: int, amount: int, *, times: int
     ) -> Counter[Code | None]:
-        """How often each was said, half of the times by each process."""
+        """Submit the transfer `times` times, alternating processes, and count the outcome codes."""
         outcomes = await asyncio.gather(
             *(
                 self.submit_transfer(self.ledgers[number % 2], sender, receiver, amount)

@@ -1,4 +1,4 @@
-"""`python -m fuzz`: ask both services whatever their descriptions allow, and more."""
+"""`python -m fuzz`: fuzz both services with requests generated from their OpenAPI documents."""
 
 import argparse
 import asyncio
@@ -46,7 +46,7 @@ async def run_all(count: int, seed: int) -> Results:
 
 
 async def run_forgeries(stock: FuzzFixtures) -> list[Finding]:
-    """Each signed request with each byte changed in each way."""
+    """Send each kind of signed request with every mutation of every byte."""
     installation = stock.installation
     url = installation.deployment.database_url
     found: list[Finding] = []

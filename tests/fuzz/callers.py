@@ -1,4 +1,4 @@
-"""Each kind of credential that exists, as something that signs a request."""
+"""Every kind of credential, as a signer of requests."""
 
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from tapgate.edge.endpoint import ROLES_BY_LETTER
 
 
 class BodyHmacAuth(httpx2.Auth):
-    """A webhook's, which covers the body alone."""
+    """Webhook signature, which covers only the body."""
 
     requires_request_body = True
 
@@ -37,7 +37,7 @@ class BodyHmacAuth(httpx2.Auth):
 class Caller:
     name: str
     auth: httpx2.Auth | None
-    #: What goes with the credential wherever a field is called so.
+    #: Field values that belong to the credential, by field name.
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def sign(self, request: httpx2.Request) -> None:
@@ -49,7 +49,7 @@ ANONYMOUS = Caller("nobody", None)
 
 
 class Callers:
-    """By name; which of them an operation is described to let in."""
+    """Callers by name, and the selection of those that an operation allows."""
 
     def __init__(self, made: Iterable[Caller]) -> None:
         self.by_name = {one.name: one for one in made}
@@ -59,7 +59,7 @@ class Callers:
         return list(self.by_name.values())
 
     def list_allowed(self, operation: Mapping[str, Any], path: str) -> list[Caller]:
-        """Never nobody at all: what everybody may call, nobody in particular calls."""
+        """Return the callers that the operation allows, or the anonymous caller if it is public."""
         if path.startswith("/api/v1/webhooks/partners/"):
             return [self.by_name["webhook"]]
         names = [name for choice in operation["security"] for name in _caller_names(choice)]
@@ -87,7 +87,7 @@ _CALLERS_BY_SCHEME = {
 
 
 async def create_callers(installation: Installation, ada: Admin) -> Callers:
-    """Made anew, for fuzzing alone: nothing in the stock names them, so nothing ends them."""
+    """Create callers for fuzzing only; the fixtures never use them, so no request disables them."""
     made = [ANONYMOUS, *await _create_api_key_callers(ada), *await _create_admin_callers(ada)]
     made += [*await _create_merchant_callers(ada), *await _create_partner_callers(ada)]
     secrets = installation.settings.service_secrets

@@ -1,4 +1,4 @@
-"""One installation for all tests here, fuzzed by all of them."""
+"""Fixtures: one installation shared by all tests of this folder."""
 
 import tempfile
 from collections.abc import AsyncIterator

@@ -1,5 +1,4 @@
-"""Connections over which requests go out byte by byte: nothing between what is generated and what
-arrives makes it tidier."""
+"""Raw connections that send requests byte by byte, without normalization by an HTTP client."""
 
 import asyncio
 import contextlib
@@ -18,7 +17,7 @@ def encode_head(request: httpx2.Request) -> bytes:
 
 
 class ConnectionPool:
-    """To one service; one that was closed is opened again."""
+    """Connections to one service; closed connections are reopened."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -31,7 +30,7 @@ class ConnectionPool:
         return await self.send_bytes(encode_head(request) + request.content)
 
     async def send_bytes(self, data: bytes) -> httpx2.Response:
-        """A connection that was idle may just have been closed: then once more, on a new one."""
+        """Send raw bytes, retrying once on a new connection if an idle one was closed."""
         if self._free:
             with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
                 return await self._send_on(self._free.pop(), data)

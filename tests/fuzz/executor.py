@@ -1,4 +1,4 @@
-"""One planned request, completed with what really exists, signed, sent and looked at."""
+"""Executes one planned request: fills in existing records, signs, sends, and checks it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ from fuzz.values import (
     pick_subjects,
 )
 
-#: Rules are for everybody, so what changed them is undone at once.
+#: Rules affect all requests, so changes to them are reverted immediately.
 _SHARED_RULE_PATHS = (
     "/api/v1/fee-rules",
     "/api/v1/commission-rules",
@@ -73,11 +73,11 @@ class Executor:
     async def _complete_case(
         self, planned: PlannedRequest, case: AnyCase
     ) -> tuple[Caller, tuple[bytes, str] | None]:
-        """Who calls, and what is sent in the place of the generated body, if anything is."""
+        """Return the caller, and the content that replaces the generated body, if any."""
         operation, rng = planned.operation, planned.rng
         let_in = self._fixtures.callers.list_allowed(operation.spec, operation.path)
         caller = rng.choice(let_in if rng.random() < 0.75 else self._fixtures.callers.all)
-        # As generated; or with what exists; or with all that it takes to succeed.
+        # As generated, with existing records, or with everything that success requires.
         chance = rng.random()
         real = 0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
         if real == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
@@ -103,7 +103,10 @@ class Executor:
     async def _prepare(
         self, operation: Operation, here: RequestSubjects, caller: Caller
     ) -> Prerequisites:
-        """What could not be prepared is asked for all the same: another request was in the way."""
+        """Prepare the operation's prerequisites; the request is sent even if preparation fails.
+
+        Preparation can fail because of a concurrent request.
+        """
         if operation.name not in RECIPES:
             return Prerequisites()
         try:
@@ -113,14 +116,14 @@ class Executor:
             return Prerequisites()
 
     def _replace_needed_caller(self, operation: Operation, caller: Caller) -> Caller:
-        """Nobody who is still needed logs out."""
+        """Replace admins that are still needed, so that they are not logged out."""
         leaving = operation.path == "/api/v1/admin/logout" and caller.name in _ADMIN_CALLERS
         return self._fixtures.callers.by_name["nobody"] if leaving else caller
 
     def _build_request(
         self, operation: Operation, case: AnyCase, content: tuple[bytes, str] | None
     ) -> httpx2.Request | None:
-        """None for what no client could send, such as a header with a line end in it."""
+        """Build the request, or return None if no client could send it (newline in a header)."""
         address = self._connections[operation.service].address
         try:
             kwargs = case.as_transport_kwargs(base_url=address)
@@ -152,7 +155,7 @@ class Executor:
         if operation.method != "GET" and operation.path.startswith(_SHARED_RULE_PATHS):
             await self._fixtures.restore_rules()
         if operation.name == f"POST {_WEBHOOK_ENDPOINTS_PATH}":
-            # Else every event would be sent to hundreds.
+            # Otherwise every event would be delivered to hundreds of endpoints.
             made = answer.json()["id"]
             await self._fixtures.admin.client.delete(
                 f"{_WEBHOOK_ENDPOINTS_PATH}/{made}", auth=self._fixtures.admin.auth

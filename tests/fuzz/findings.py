@@ -1,4 +1,4 @@
-"""What an answer must be like, whatever was asked. What is not is a finding."""
+"""Rules that every response must satisfy. A violation is a finding."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -27,20 +27,20 @@ _CHECKS = [
     response_schema_conformance,
 ]
 _INTERNAL_MARKERS = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
-#: Whose key it is, is looked at before what it may do: told wherever a credential is needed.
+#: The owner of a key is checked before its permissions, so any authenticated operation returns
+#: these.
 _CREDENTIAL_CODES = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
-#: What a schema cannot say: which of several fields, that the header says the same, and that a rule
-#: about amounts has an amount as its threshold, another a number. To JSON Schema 3.0 is a whole
-#: number, to the interface it is not.
+#: Rules that a schema cannot express: which of several fields is required, that the header matches,
+#: and the type of a threshold. JSON Schema accepts 3.0 as an integer, the API does not.
 _RULES_BEYOND_SCHEMA = (
     "is required",
     "differs from the header",
     "must be a whole number",
     "threshold must be a string",
-    "is too easy to guess",  # a PIN, where changing one is refused with 400
+    "is too easy to guess",  # a PIN, rejected with 400 when it is changed
 )
-#: The provider sends what it likes; what is not understood is taken and left alone. So is what
-#: somebody sends in its place.
+#: The provider may send anything; unknown content is accepted and ignored. The same applies to
+#: simulated deliveries.
 _UNVALIDATED_OPERATIONS = ("POST /api/v1/webhooks/messaging", "POST /api/v1/simulator/deliveries")
 _GATEWAY_ERROR_FIELDS = {"error", "code", "message", "details"}
 _MESSENGER_ERROR_FIELDS = {"error", "status", "retryAfter", "answer"}
@@ -51,7 +51,7 @@ class Finding:
     operation: str
     caller: str
     problem: str
-    #: The request, to be made again.
+    #: The request as a curl command, for reproduction.
     request: str
     response: str
 
@@ -141,8 +141,7 @@ def find_undocumented_codes(
 def _check_accepted_body(
     operation: Operation, request: httpx2.Request, answer: httpx2.Response
 ) -> Iterator[str]:
-    """A body that the description forbids must be refused, and one that it allows must not be
-    called malformed."""
+    """Yield bodies accepted against the schema, and valid bodies rejected as malformed."""
     media = request.headers.get("content-type", "")
     if operation.body_validator is None or media != "application/json":
         return
@@ -158,7 +157,7 @@ def _check_accepted_body(
 
 
 def to_prepared_request(request: httpx2.Request) -> requests.PreparedRequest:
-    """The same request in the form that schemathesis keeps."""
+    """Convert the request to the type that schemathesis expects."""
     return requests.Request(
         request.method, str(request.url), dict(request.headers), data=request.content
     ).prepare()

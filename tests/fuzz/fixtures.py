@@ -1,7 +1,7 @@
-"""Who and what really exists, so that a request gets past 404 and reaches what it asks for.
+"""Existing records, so that requests get past 404.
 
-Fuzzing wears out whom it meets: they are blocked, locked, closed or out of money. So nobody stays
-for long: after a few uses somebody new takes their place.
+Fuzzing wears out records: they get blocked, locked, closed, or run out of money. Each record is
+therefore replaced after a few uses.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _MAX_USES_PER_CUSTOMER = 12
 
 @dataclass
 class AgentPair:
-    """One who has a float and has earned something, and one who works for that one."""
+    """A super agent with float and commission, and its sub-agent."""
 
     super_agent: str
     sub_agent: str
@@ -35,7 +35,7 @@ class AgentPair:
 
 @dataclass
 class ProcessorWithTerminal:
-    """A processor that may be suspended, and what it has."""
+    """A processor that may be suspended, with a terminal and a key."""
 
     merchant: Merchant
     terminal: str
@@ -43,7 +43,7 @@ class ProcessorWithTerminal:
 
 
 class RecyclingPool(Generic[T]):
-    """A few of a kind, each used a number of times and then replaced."""
+    """A small pool of records, each replaced after a number of uses."""
 
     def __init__(self, make: Callable[[], Awaitable[T]], size: int, uses: int) -> None:
         self._create = make
@@ -77,7 +77,7 @@ class FuzzFixtures:
     kyc_levels: dict[str, Record]
     customers: RecyclingPool[Customer] = field(init=False)
     agents: RecyclingPool[AgentPair] = field(init=False)
-    #: What answers said to go on with.
+    #: Cursors returned by list responses.
     cursors: list[str] = field(default_factory=list)
     _cards: list[str] = field(default_factory=list)
     _sequence: Any = field(default_factory=itertools.count)
@@ -94,7 +94,7 @@ class FuzzFixtures:
         )
 
     async def retry_with_restored_rules(self, make: Callable[[], Awaitable[T]]) -> T:
-        """A request may just have changed the rules so that nobody can have money."""
+        """Create a record, restoring the rules if a concurrent request has just changed them."""
         for _ in range(20):
             try:
                 return await make()
@@ -106,7 +106,7 @@ class FuzzFixtures:
         return int(next(self._sequence))
 
     async def take_card(self) -> str:
-        """One that nobody has."""
+        """Return the serial of an unlinked card."""
         async with self._upload_lock:
             if not self._cards:
                 self._cards = [f"FUZZ-{self.next_number():06d}" for _ in range(_CARD_BATCH_SIZE)]
@@ -114,7 +114,7 @@ class FuzzFixtures:
             return self._cards.pop()
 
     async def create_customer(self, balance: str = "400") -> Customer:
-        """With a card and money."""
+        """Create a customer with a card and a balance."""
         customer = await self.app.register_customer()
         await self.app.link_card(await self.take_card(), customer)
         require_success(await self.bank.top_up(balance, customer, f"stock-{self.next_number()}"))
@@ -145,7 +145,7 @@ class FuzzFixtures:
         return str(require_success(await self.admin.post("compliance/alerts", **body))["alert_id"])
 
     async def wait_for_code(self, customer: Customer) -> str:
-        """Read where it waits: codes go out in the background."""
+        """Wait for a one-time code in the outbox, because codes are sent in the background."""
         for _ in range(100):
             answer = await self.installation.messenger.get(
                 "/api/v1/messages/outbox",
@@ -161,7 +161,7 @@ class FuzzFixtures:
         raise AssertionError("no code was sent")
 
     async def restore_rules(self) -> None:
-        """What fuzzing changed for everybody is changed back."""
+        """Restore the rules that fuzzing changed."""
         require_success(await self.admin.put("fee-rules", data=self.fees))
         require_success(await self.admin.put("commission-rules", data=self.commissions))
         kept = {rule["id"] for rule in self.rules}
@@ -172,7 +172,7 @@ class FuzzFixtures:
         for rule in self.rules:
             given = {name: value for name, value in rule.items() if value is not None}
             answer = await self.admin.put(f"compliance/rules/{rule['id']}", **given)
-            if answer.status_code == 404:  # it was deleted
+            if answer.status_code == 404:  # the rule was deleted
                 rule["id"] = require_success(await self.admin.post("compliance/rules", **given))[
                     "id"
                 ]

@@ -1,4 +1,4 @@
-"""Signed requests, changed byte by byte: none is ever accepted, and none writes anything."""
+"""Signed requests mutated byte by byte: none may be accepted or write anything."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class Forgery:
 
 
 def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
-    """All but those that provably change nothing."""
+    """Yield all mutations except those that provably change nothing."""
     for part, value in signed.parts.items():
         if part in signed.unsigned_parts:
             continue
@@ -42,7 +42,7 @@ def build_forgeries(signed: SignedRequest) -> Iterator[Forgery]:
 
 
 def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None:
-    """Why a change is none, where that is so."""
+    """Return why a mutation changes nothing, or None if it does."""
     original = signed.parts[part]
     if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
         return "HTTP takes the white space around a header's value off"
@@ -65,7 +65,7 @@ def sample_forgeries(found: Iterable[Forgery], one_of: int, seed: int) -> list[F
 
 
 async def find_accepted(tries: Iterable[Forgery], lines: dict[str, ConnectionPool]) -> list[str]:
-    """Those that were, or that broke something; each with the answer."""
+    """Send all forgeries and return those that were accepted or caused a server error."""
     waiting, found = iter(tries), []
 
     async def work() -> None:
@@ -81,7 +81,7 @@ async def find_accepted(tries: Iterable[Forgery], lines: dict[str, ConnectionPoo
 
 
 async def send_and_get_status(data: bytes, lines: ConnectionPool) -> int | None:
-    """None where the connection was closed instead: it is no request any more."""
+    """Return the status, or None if the connection was closed on an unreadable request."""
     try:
         return (await lines.send_bytes(data)).status_code
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -89,8 +89,7 @@ async def send_and_get_status(data: bytes, lines: ConnectionPool) -> int | None:
 
 
 async def wait_until_idle(database_url: str) -> dict[str, str]:
-    """What is written once nothing more happens in the background: messages go out, entries of the
-    audit log are sealed."""
+    """Wait until messages are sent and audit entries sealed, then return the table digests."""
     found = await digest_tables(database_url)
     for _ in range(100):
         await asyncio.sleep(0.5)
@@ -112,8 +111,11 @@ async def _is_audit_sealed(database_url: str) -> bool:
 
 
 async def digest_tables(database_url: str) -> dict[str, str]:
-    """A digest of each table. Equal digests: no row was written, changed or removed, except for the
-    time at which an API key was last used, which is stored a few seconds after its use."""
+    """Return a digest of each table.
+
+    Equal digests mean that no row was inserted, updated, or deleted. `last_used_at` of API keys is
+    excluded because it is stored a few seconds after use.
+    """
     connection = await asyncpg.connect(database_url)
     try:
         tables = await connection.fetch(

@@ -1,5 +1,7 @@
-"""What is fuzzed: Tapgate in processes of its own, on a database of its own, as an operator has it.
-The secrets are those of an installation that is gone afterwards."""
+"""The system under test: Tapgate in separate processes with its own database.
+
+The secrets belong to an installation that is deleted afterwards.
+"""
 
 import contextlib
 import tempfile
@@ -24,7 +26,7 @@ from tapgate.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
 APP_SECRET = GRAPH_APP_SECRET
-#: Nobody is to be turned away for asking often.
+#: Rate limits high enough never to be reached.
 _NO_RATE_LIMITS = {
     "TAPGATE_RATE_LIMIT": "1000000",
     "TAPGATE_RATE_BURST": "1000000",
@@ -37,12 +39,12 @@ _NO_RATE_LIMITS = {
 class Installation:
     running: RunningServices
     deployment: Deployment
-    #: To the messenger, as `platform.client` is to the gateway.
+    #: Client of the messenger, as `deployment.client` is the client of the gateway.
     messenger: httpx2.AsyncClient
     settings: Settings
 
     async def require_no_failures(self) -> None:
-        """What must be true whatever was asked: the books balance, and nothing went wrong."""
+        """Assert that the books balance and no error was logged."""
         await self.deployment.require_balanced_books()
         failed = [
             line for line in self.running.read_log().splitlines() if '"level":"error"' in line

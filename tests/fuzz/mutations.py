@@ -1,13 +1,13 @@
-"""What one byte of something can become."""
+"""Byte-level mutations."""
 
 from collections.abc import Iterator
 
-#: These two end a line, so behind them it is another request, not this one changed.
+#: These bytes end a line, so the mutant would be a different request.
 _LINE_ENDS = b"\r\n"
 
 
 def mutate(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Each byte in every way, and the whole cut short; each result once, never the same again."""
+    """Yield every mutation of every byte, and truncations, without duplicates."""
     seen = {data}
     for how, mutant in _mutate_all(data):
         if mutant not in seen:
@@ -16,7 +16,7 @@ def mutate(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def mutate_header(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """For what stands in a request's head."""
+    """Yield mutations that are valid inside a request head."""
     for how, mutant in mutate(data):
         if not any(byte in _LINE_ENDS for byte in mutant):
             yield how, mutant

@@ -1,4 +1,4 @@
-"""The descriptions of both services, made ready for fuzzing, and their operations."""
+"""OpenAPI documents of both services, prepared for fuzzing, and their operations."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,14 @@ _CLOSED_SUFFIX = "Closed"
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, as it is described."""
+    """One operation of an OpenAPI document."""
 
     service: str
     method: str
     path: str
-    #: As in the document.
+    #: The operation object of the document.
     spec: Mapping[str, Any]
-    #: As schemathesis sees it.
+    #: The operation as parsed by schemathesis.
     source: APIOperation[Any, Any, Any, Any]
     document: Document
 
@@ -38,12 +38,12 @@ class Operation:
 
     @property
     def label(self) -> str:
-        """Some paths are there in both services."""
+        """Name with the service, because some paths exist in both services."""
         return self.name if self.service == "gateway" else f"{self.name} ({self.service})"
 
     @cached_property
     def body_validator(self) -> Validator | None:
-        """What a body in JSON must be like, where that is described."""
+        """Validator of the JSON body, or None if no schema is documented."""
         content = self.spec.get("requestBody", {}).get("content", {})
         schema = content.get("application/json", {}).get("schema")
         if schema is None:
@@ -51,7 +51,7 @@ class Operation:
         return Draft202012Validator({**schema, "components": self.document["components"]})
 
     def list_codes(self, status: int) -> set[str]:
-        """The codes of refusals that are documented with a status."""
+        """Return the error codes documented for a status."""
         answer = self.spec["responses"].get(str(status), {})
         content = answer.get("content", {}).get("application/json", {})
         return set(content.get("examples", {}))
@@ -75,8 +75,11 @@ def list_operations(service: str, document: Document) -> list[Operation]:
 
 
 def prepare_document(document: Document) -> Document:
-    """Without credentials, which are added afterwards; and answers may have nothing more than what
-    is described, so that a field which the description lacks is found."""
+    """Return a copy of the document for fuzzing.
+
+    Security is removed because credentials are added later. Response schemas allow no additional
+    properties, so that undocumented fields are found.
+    """
     made = copy.deepcopy(document)
     schemas = made["components"]["schemas"]
     schemas |= {
@@ -104,6 +107,6 @@ def _close_schemas(part: Any) -> Any:
 
 
 def list_paths(document: Document) -> Iterator[tuple[str, set[str]]]:
-    """Each path, and the methods that it has."""
+    """Yield each path with its methods."""
     for path, item in document["paths"].items():
         yield path, {method.upper() for method in item}

@@ -1,4 +1,4 @@
-"""What is asked, decided by the seed alone: cases out of the descriptions, in an order."""
+"""Deterministic plan of requests: cases generated from the OpenAPI documents, by seed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from schemathesis.generation import GenerationMode
 
 from fuzz.openapi import AnyCase, Operation
 
-#: Of ten cases of an operation, how many keep to the description.
+#: How many of ten cases conform to the schema.
 _POSITIVE_CASES = 7
-#: How often a case is sent, each time by somebody else and with something else filled in. To draw
-#: one takes longer than to send and check it.
+#: How often each case is sent, each time with another caller and other values. Generating a case
+#: takes longer than sending and checking it.
 _SENDS_PER_CASE = 2
 _HYPOTHESIS_SETTINGS = settings(
     database=None,
@@ -27,7 +27,7 @@ _HYPOTHESIS_SETTINGS = settings(
 
 @dataclass
 class PlannedRequest:
-    """One request to be, and the chance that decides what is left open in it."""
+    """A request to send, with the random generator for everything left open in it."""
 
     operation: Operation
     case: AnyCase
@@ -35,7 +35,7 @@ class PlannedRequest:
     rng: Random
 
     def copy_case(self) -> AnyCase:
-        """The case, to be changed: a case that is drawn once may be planned more than once."""
+        """Return a mutable copy, because one generated case may be planned several times."""
         drawn = self.case
         return self.operation.source.Case(
             path_parameters=dict(drawn.path_parameters),
@@ -49,7 +49,7 @@ class PlannedRequest:
 def plan_rounds(
     operations: Sequence[Operation], count: int, seed: int
 ) -> Iterator[list[PlannedRequest]]:
-    """In rounds, so that the first are sent before the last are made."""
+    """Yield requests in rounds, so that sending starts before all of them are generated."""
     rounds = max(1, count // (len(operations) * 40))
     for turn in range(rounds):
         size = count * (turn + 1) // rounds - count * turn // rounds
@@ -72,7 +72,7 @@ def _plan_round(operations: Sequence[Operation], size: int, seed: int) -> list[P
 
 
 def generate_cases(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
-    """As many cases as there are, where there are few."""
+    """Generate cases and repeat them up to `count`; return none if the schema is unsatisfiable."""
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
         return []
@@ -92,5 +92,5 @@ def generate_cases(operation: Operation, count: int, seed: int, *, positive: boo
 
 
 def _repeat_to_count(found: list[AnyCase], count: int) -> list[AnyCase]:
-    """As often as it takes: some operations can be called in few ways."""
+    """Repeat the cases, because some operations have few distinct ones."""
     return [found[number % len(found)] for number in range(count)] if found else []

@@ -1,4 +1,4 @@
-"""What was asked and answered, in figures."""
+"""Statistics of requests and responses."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class Results:
         self._unprepared.setdefault(operation, []).append(why)
 
     def add_finding(self, finding: Finding) -> None:
-        """Three of a kind are enough to see what it is."""
+        """Add a finding; only three of each kind are kept."""
         kind = (finding.operation, finding.problem[:60])
         self._finding_counts[kind] += 1
         if self._finding_counts[kind] <= 3:
@@ -41,7 +41,7 @@ class Results:
         return sum(self._finding_counts.values())
 
     def never_succeeded(self) -> list[str]:
-        """The operations that never succeeded."""
+        """Return the operations that never succeeded."""
         return [
             name
             for name, counted in self.statuses.items()

@@ -1,4 +1,4 @@
-"""A run over both services: plan, ask, add up."""
+"""A fuzzing run over both services."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ async def fetch_openapi_documents(installation: Installation) -> dict[str, Docum
 async def run_fuzzing(
     stock: FuzzFixtures, count: int, seed: int, say: PrintLine, *, of_operations: int | None = None
 ) -> Results:
-    """With a number, only that many operations are asked for, which ones the seed decides."""
+    """Run `count` requests; `of_operations` limits the run to a random sample of operations."""
     started, installation = monotonic(), stock.installation
     documents = await fetch_openapi_documents(installation)
     found = [one for name, document in documents.items() for one in list_operations(name, document)]

@@ -1,4 +1,4 @@
-"""A valid signed request of every kind, part by part, as the bytes that go over the line."""
+"""A valid signed request of every kind, split into parts, as raw bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,19 +18,19 @@ _UNSIGNED_HEADERS = ("host", "content-length")
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """`parts` are what a forger could change: method, target, body, and headers by name."""
+    """Signed request; `parts` are what can be forged: method, target, body, and headers by name."""
 
     kind: str
     service: str
     parts: Mapping[str, bytes]
-    #: What the signature is not made of, so that changing it proves nothing.
+    #: Parts that the signature does not cover, so changing them proves nothing.
     unsigned_parts: tuple[str, ...] = field(default=())
 
     def with_part(self, name: str, value: bytes) -> "SignedRequest":
         return replace(self, parts={**self.parts, name: value})
 
     def encode(self) -> bytes:
-        """As long as it says it is, whatever was changed: else it would be waited for the rest."""
+        """Encode the request with a matching Content-Length, so the server never waits."""
         parts = dict(self.parts)
         method, target, body = parts.pop("method"), parts.pop("target"), parts.pop("body")
         lines = [b"%b %b HTTP/1.1" % (method, target), b"Host: tapgate"]

@@ -1,4 +1,4 @@
-"""Credentials that are one text, and the signature of events out: no changed byte is accepted."""
+"""Bearer credentials and outgoing event signatures: no mutation may be accepted."""
 
 import pytest
 
@@ -24,14 +24,14 @@ def get_authorization(bearer: BearerAuth) -> bytes:
 
 
 def is_equivalent(mutant: bytes, original: bytes) -> bool:
-    """The scheme's name is read in any case, and so is white space around the credential."""
+    """Return whether only the case of the scheme or the surrounding white space differs."""
     scheme, _, credential = mutant.partition(b" ")
     rightly, _, expected = original.partition(b" ")
     return scheme.lower() == rightly.lower() and credential.strip(b" \t") == expected
 
 
 @pytest.mark.parametrize("kind", ["api key", "access token"])
-async def test_a_bearer_with_a_changed_byte_is_nobody(world: Harness, kind: str) -> None:
+async def test_mutated_bearer_credential_is_rejected(world: Harness, kind: str) -> None:
     bearer = await (
         world.create_api_key("cards:read") if kind == "api key" else world.create_admin()
     )
@@ -45,7 +45,7 @@ async def test_a_bearer_with_a_changed_byte_is_nobody(world: Harness, kind: str)
     assert accepted == []
 
 
-def test_an_event_with_a_changed_byte_is_not_genuine() -> None:
+def test_mutated_event_signature_id_or_body_fails_verification() -> None:
     secret = signing.new_standard_secret()
     parts = {"id": b"dlv_01h2x3", "body": b'{"type":"card.blocked","data":{}}'}
     signature = signing.standard_webhook_signature(secret, "dlv_01h2x3", 1769854530, parts["body"])
@@ -63,7 +63,7 @@ def test_an_event_with_a_changed_byte_is_not_genuine() -> None:
     for name, value in {**parts, "signature": signature.encode()}.items():
         assert genuine(name, value)
         for how, mutant in mutations.mutate(value):
-            # The header is a list with spaces between signatures, so one more changes nothing.
+            # The header is a space-separated list of signatures, so an extra space changes nothing.
             if name == "signature" and mutant.strip(b" ") == value:
                 continue
             assert not genuine(name, mutant), (name, how)

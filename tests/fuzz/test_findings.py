@@ -1,4 +1,4 @@
-"""What is wrong with an answer is found; what is right is not."""
+"""Tests of the response checks: wrong responses are found, correct ones are not reported."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ def build_error(code: Code, **fields: Any) -> dict[str, Any]:
     return ApiError(code).body() | fields
 
 
-def test_a_documented_refusal_is_right(operation: Operation) -> None:
+def test_documented_error_is_not_a_finding(operation: Operation) -> None:
     assert list_problems(operation, 404, build_error(Code.SUBSCRIBER_NOT_FOUND)) == []
 
 
@@ -60,25 +60,25 @@ def test_a_documented_refusal_is_right(operation: Operation) -> None:
         (200, {}, "Response violates schema"),
     ],
 )
-def test_a_wrong_answer_is_found(
+def test_wrong_response_is_a_finding(
     operation: Operation, status: int, answer: Any, problem: str
 ) -> None:
     assert any(problem in one for one in list_problems(operation, status, answer))
 
 
-def test_a_field_that_the_description_lacks_is_found(operation: Operation) -> None:
+def test_undocumented_response_field_is_a_finding(operation: Operation) -> None:
     answer = build_error(Code.SUBSCRIBER_NOT_FOUND, status="new")
     assert any("Response violates schema" in one for one in list_problems(operation, 404, answer))
 
 
-def test_another_content_type_and_a_malformed_header_are_found(operation: Operation) -> None:
+def test_wrong_content_type_and_malformed_header_are_findings(operation: Operation) -> None:
     right = build_error(Code.SUBSCRIBER_NOT_FOUND)
     changed = list_problems(operation, 404, right, **{"content-type": "text/html"})
     assert any("Content-Type" in one for one in changed)
     assert list_problems(operation, 404, right, **{"x-ratelimit-limit": "many"})
 
 
-def test_what_is_taken_is_held_against_the_description(operation: Operation) -> None:
+def test_accepted_and_rejected_bodies_are_checked_against_the_schema(operation: Operation) -> None:
     wrong = {"type": "transfer_p2p", "amount": 5}
     assert any("forbids" in one for one in list_problems(operation, 200, {}, wrong))
     malformed = json.dumps(build_error(Code.INVALID_REQUEST), separators=(",", ":")).encode()
@@ -86,13 +86,13 @@ def test_what_is_taken_is_held_against_the_description(operation: Operation) -> 
     assert list_problems(operation, 400, malformed, wrong) == []
 
 
-def test_a_finding_can_be_made_again() -> None:
+def test_finding_contains_a_reproducible_curl_command() -> None:
     request = httpx2.Request("POST", "http://gateway/x?y=1", content=b"it's")
     line = format_curl(request)
     assert line.startswith("curl -X POST ") and r"--data-binary $'it\'s'" in line
     assert "http://gateway/x?y=1" in str(Finding("POST /x", "nobody", "bad", line, "200"))
 
 
-def test_who_is_let_in_follows_from_the_description() -> None:
+def test_allowed_callers_follow_from_the_openapi_security() -> None:
     callers = Callers([ANONYMOUS])
     assert callers.list_allowed({"security": []}, "/health") == [ANONYMOUS]

@@ -1,9 +1,9 @@
-"""What one byte can become."""
+"""Tests of byte-level mutations."""
 
 from fuzz import mutations
 
 
-def test_every_byte_is_changed() -> None:
+def test_every_byte_is_mutated_in_every_way() -> None:
     mutants = [mutant for _, mutant in mutations.mutate(b"abc")]
     assert len(mutants) == len(set(mutants)) and b"abc" not in mutants
     for place in range(3):

@@ -1,4 +1,4 @@
-"""What `make fuzz` does, on a small scale: one of many cases, one of a few changed bytes."""
+"""A small version of `make fuzz`: a sample of operations and of mutations."""
 
 from fuzz.connection_pool import ConnectionPool
 from fuzz.fixtures import FuzzFixtures
@@ -16,7 +16,7 @@ from fuzz.signed_requests import build_each_kind
 from fuzz.unsupported_methods import find_wrong_responses
 
 
-async def test_no_forgery_is_accepted_and_none_writes(
+async def test_no_forgery_is_accepted_or_writes_to_the_database(
     installation: Installation, stock: FuzzFixtures, ways: dict[str, ConnectionPool]
 ) -> None:
     url = installation.deployment.database_url
@@ -28,30 +28,30 @@ async def test_no_forgery_is_accepted_and_none_writes(
         assert await find_accepted(tries, ways) == []
     assert await digest_tables(url) == before
     for signed in genuine:
-        # So it was the change that was refused.
+        # The unmodified request is accepted, so the mutation was the reason for the rejection.
         status = await send_and_get_status(signed.encode(), ways[signed.service])
         assert status in (200, 202), (signed, status)
     assert await digest_tables(url) != before
 
 
-async def test_what_a_service_does_not_sign_is_the_body(
+async def test_service_signature_does_not_cover_the_body(
     stock: FuzzFixtures, ways: dict[str, ConnectionPool]
 ) -> None:
-    """As docs/signing.md says. What is written there is checked like anybody's."""
+    """As documented in docs/signing.md. The body is validated like any other."""
     for signed in await build_each_kind(stock):
         if "body" in signed.unsigned_parts:
             other = signed.with_part("body", signed.parts["body"] + b" ")
             assert await send_and_get_status(other.encode(), ways[signed.service]) in (200, 202)
 
 
-async def test_whatever_is_asked_is_answered_as_described(stock: FuzzFixtures) -> None:
+async def test_fuzzed_requests_get_documented_responses(stock: FuzzFixtures) -> None:
     tally = await run_fuzzing(stock, 180, seed=1, say=lambda _: None, of_operations=30)
     assert tally.request_count > 150
     assert not tally.findings, "\n".join(map(str, tally.findings))
     assert len(tally.never_succeeded()) < 10, list(tally.format_table())
 
 
-async def test_a_method_that_a_path_does_not_have_is_405(
+async def test_unsupported_method_returns_405(
     installation: Installation, ways: dict[str, ConnectionPool]
 ) -> None:
     documents = await fetch_openapi_documents(installation)

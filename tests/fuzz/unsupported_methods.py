@@ -1,4 +1,4 @@
-"""Methods that a path does not have: 405 each, and the answer names those that it has."""
+"""Unsupported methods: each returns 405 with the supported methods in Allow."""
 
 from collections.abc import AsyncIterator, Mapping
 

@@ -1,4 +1,4 @@
-"""What a field of a request is usually called, and a value for it that means something here."""
+"""Meaningful values for request fields, by their usual names."""
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from journeys.actors import Customer, new_request_id
 from tapgate.subscribers.kyc_documents.model import ImageRule
 
 Values = dict[str, Any]
-#: In a place where a field shall not be.
+#: Marks a field that must be removed.
 ABSENT = object()
 IsWanted = Callable[[str], bool]
 
 
 @dataclass
 class RequestSubjects:
-    """Who takes part in one request."""
+    """The subscribers that take part in one request."""
 
     fixtures: FuzzFixtures
     rng: Random
@@ -38,7 +38,7 @@ async def pick_subjects(stock: FuzzFixtures, rng: Random) -> RequestSubjects:
 
 
 def build_common_values(here: RequestSubjects) -> Values:
-    """By the names that fields, parameters and parts of paths have."""
+    """Return values by field, parameter, and path parameter name."""
     stock, person, other = here.fixtures, here.subscriber, here.other_subscriber
     today = datetime.now(UTC).date()
     return {
@@ -92,7 +92,7 @@ def build_common_values(here: RequestSubjects) -> Values:
 
 
 def build_path_values(here: RequestSubjects, path: str) -> Values:
-    """What is particular to a place: `id` is the id of whatever the path is about."""
+    """Return values specific to a path, such as the record that `id` refers to."""
     if path.startswith("/api/v1/subscribers"):
         return {"id": here.subscriber.id, "kyc_level": here.rng.randint(1, 3)}
     if path.startswith("/api/v1/compliance/rules"):
@@ -103,7 +103,7 @@ def build_path_values(here: RequestSubjects, path: str) -> Values:
 def fill_fields(
     into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: IsWanted
 ) -> None:
-    """Put values where a field of that name is; which ones, `wanted` decides."""
+    """Set each field that has a value and that `wanted` selects."""
     for name in list(into):
         if name in values and wanted(name):
             if values[name] is ABSENT:

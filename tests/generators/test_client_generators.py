@@ -1,6 +1,6 @@
-"""Client generators digest both OpenAPI documents, and a program compiles against their output.
+"""Client generators accept both OpenAPI documents, and programs compile against their output.
 
-`make generators` installs them into an environment of their own.
+`make generators` installs the generators into a separate environment.
 """
 
 import json
@@ -61,7 +61,7 @@ def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @needs_node
-def test_a_typescript_program_compiles_against_the_generated_types(tmp_path: Path) -> None:
+def test_typescript_program_compiles_against_the_generated_types(tmp_path: Path) -> None:
     binaries = NODE_MODULES / ".bin"
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     (tmp_path / "program.ts").write_text((HERE / "program.ts").read_text())
@@ -78,7 +78,7 @@ def test_a_typescript_program_compiles_against_the_generated_types(tmp_path: Pat
 
 @needs_python_generator
 @pytest.mark.parametrize("service", DOCUMENTS)
-def test_a_python_client_has_every_operation_and_reads_examples(
+def test_generated_python_client_has_every_operation_and_parses_examples(
     service: str, tmp_path: Path
 ) -> None:
     file = write_document(service, tmp_path)

@@ -1,4 +1,4 @@
-"""The people outside the platform: customers, and those who take or give them money."""
+"""Actors outside the platform: customers, agents, merchants, and partners."""
 
 import asyncio
 import copy
@@ -17,7 +17,7 @@ AGENT_PIN = "5927"
 
 
 class App(ApiCaller):
-    """A third party's software, with an API key; also a service of the platform's own."""
+    """Third-party software with an API key, or one of the platform's own services."""
 
     def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth, key_id: str) -> None:
         super().__init__(client, auth)
@@ -40,7 +40,7 @@ class App(ApiCaller):
 
 
 class Customer:
-    """A subscriber, who acts through an app."""
+    """A subscriber who acts through an app."""
 
     def __init__(self, app: App, record: Record) -> None:
         self.app = app
@@ -51,7 +51,7 @@ class Customer:
         self.card = ""
 
     def with_client(self, client: httpx2.AsyncClient) -> Self:
-        """The same customer, whose app is on another line."""
+        """Return the same customer with an app that uses another client."""
         other = copy.copy(self)
         other.app = self.app.with_client(client)
         return other
@@ -60,7 +60,7 @@ class Customer:
         return require_success(await self.app.get(f"subscribers/{self.id}"))
 
     async def get_funds(self) -> tuple[str, str]:
-        """What is available, and what is held."""
+        """Return the available and the held balance."""
         found = require_success(await self.app.get(f"balance/{self.id}"))
         return found["available"], found["held"]
 
@@ -81,7 +81,7 @@ class Customer:
 
 
 class Agent(ApiCaller):
-    """Somebody with a float and a PIN, behind a counter whose software has an API key."""
+    """An agent with float and a PIN, using counter software with an API key."""
 
     def __init__(self, counter: App, record: Record) -> None:
         super().__init__(counter.client, counter.auth)
@@ -99,7 +99,7 @@ class Agent(ApiCaller):
     async def _post_cash_operation(
         self, customer: Customer, verb: str, amount: str, **more: Any
     ) -> httpx2.Response:
-        """The customer is known by name unless a card is laid on the counter."""
+        """Post a cash operation; the customer is identified by ID unless a card serial is given."""
         named = {} if "card_serial" in more else {"subscriber_id": customer.id}
         order = {"agent_id": self.id, "amount": amount, "agent_pin": self.pin, **named, **more}
         return await self.post(f"agents/{verb}", **order)
@@ -109,13 +109,13 @@ class Agent(ApiCaller):
         return await self.post("agents/transfer", amount=amount, **order)
 
     async def get_balances(self) -> tuple[str, str]:
-        """Float and commission."""
+        """Return float and commission."""
         found = require_success(await self.get(f"agents/{self.id}/balance"))
         return found["float_balance"], found["commission_balance"]
 
 
 class Terminal(ApiCaller):
-    """A merchant's terminal, or the merchant's own server, with a signing key."""
+    """A merchant's terminal, or the merchant's server, with a signing key."""
 
     def __init__(self, client: httpx2.AsyncClient, given: Record) -> None:
         super().__init__(client, HmacAuth(given["api_key_id"], given["hmac_secret"]))
@@ -127,12 +127,12 @@ class Terminal(ApiCaller):
         return await self.post("pos/payment", **{**order, **more})
 
     async def pay_in_app(self, amount: str, card: str, **more: Any) -> httpx2.Response:
-        """At the path without a version, which is the same."""
+        """Pay through the path without a version, which is equivalent."""
         order = {"request_id": new_request_id(), "card_serial": card, "amount": amount}
         return await self.client.post("/payment", json=order | more, auth=self.auth)
 
     async def pay_and_disconnect(self, amount: str, card: str, pin: str, request_id: str) -> None:
-        """The payment is sent as always; nobody stays to hear the answer."""
+        """Send a payment and abort the connection before the response."""
         body = {"request_id": request_id, "card_serial": card, "amount": amount, "pin": pin}
         request = self.client.build_request("POST", "/api/v1/pos/payment", json=body)
         next(self.auth.sync_auth_flow(request))
@@ -160,7 +160,7 @@ class Terminal(ApiCaller):
 
 
 class Merchant:
-    """A processor: the server's own key, and the tills that were added."""
+    """A merchant (processor) with its server key and terminals."""
 
     def __init__(self, client: httpx2.AsyncClient, created: Record) -> None:
         self.id: str = created["processor_id"]
@@ -168,7 +168,7 @@ class Merchant:
 
 
 class Partner(ApiCaller):
-    """A bank that tops up wallets: by signed orders, and by webhooks."""
+    """A bank that tops up wallets by signed requests and by webhooks."""
 
     def __init__(self, client: httpx2.AsyncClient, created: Record) -> None:
         self.id: str = created["partner"]["id"]
@@ -185,7 +185,7 @@ class Partner(ApiCaller):
     async def send_webhook(
         self, amount: str, customer: Customer, reference: str
     ) -> httpx2.Response:
-        """By webhook, with the signature over the very bytes that are sent."""
+        """Send a top-up by webhook, signed over the exact bytes of the body."""
         told = {"reference": reference, "phone_number": customer.phone, "amount": amount}
         raw = json.dumps(told).encode()
         signature = signing.webhook_signature(self._webhook_secret.encode(), raw)

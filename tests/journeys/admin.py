@@ -1,4 +1,4 @@
-"""The people who run the platform: admins of every role."""
+"""Admins of every role."""
 
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ _SCOPES = (
 
 
 class Admin(ApiCaller):
-    """Somebody who works for the platform; what one may do is decided by the role."""
+    """An admin whose permissions depend on the role."""
 
     def __init__(self, client: httpx2.AsyncClient, token: str, me: Record) -> None:
         super().__init__(client, BearerAuth(token, me["id"]))
@@ -37,7 +37,7 @@ class Admin(ApiCaller):
         return cls(client, token, require_success(me))
 
     async def create_admin(self, name: str, role: str) -> "Admin":
-        """Somebody new, who logs in. The role is its letter in the interface."""
+        """Create an admin and log in; `role` is the letter used in the access tables."""
         email = f"{name.lower()}{next(sequence)}@example.com"
         created = await self.post(
             "admin/users", email=email, password=PASSWORD, name=name, role=ROLES_BY_LETTER[role]
@@ -52,7 +52,7 @@ class Admin(ApiCaller):
         return App(self.client, BearerAuth(made["key"], made["id"]), made["id"])
 
     async def upload_cards(self, *serials: str) -> None:
-        """New cards, from a file without mistakes."""
+        """Upload new cards from a valid CSV file."""
         rows = [f"{serial},{_new_uid()}" for serial in serials]
         uploaded = await self.upload_csv("\n".join(["Serial No.,MAC Address", *rows]))
         assert require_success(uploaded)["created"] == len(serials), uploaded.text
@@ -83,7 +83,7 @@ class Admin(ApiCaller):
         return Merchant(self.client, require_success(answer))
 
     async def create_terminal(self, merchant: Merchant, name: str) -> tuple[Terminal, Record]:
-        """A terminal with a key of its own, and its record."""
+        """Create a terminal with its own key, and return it with its record."""
         answer = require_success(await self.post(f"processors/{merchant.id}/terminals", name=name))
         return Terminal(self.client, answer), answer["terminal"]
 
@@ -98,7 +98,7 @@ class Admin(ApiCaller):
     async def create_funded_customer(
         self, balance: str, app: App, name: str = "Aminata Kamara", **fields: Any
     ) -> Customer:
-        """For journeys of something else: registered, with a card, and with money from a bank."""
+        """Create a customer with a card and a balance, funded by a partner."""
         customer, bank = await app.register_customer(name, **fields), await self.create_partner()
         serial = f"TAP-{next(sequence):06d}"
         await self.upload_cards(serial)

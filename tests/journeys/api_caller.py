@@ -1,5 +1,8 @@
-"""How everybody in the journeys talks to the gateway. Each verb is one request over HTTP and
-answers what was said: `done` is for what must have worked, `refused` for what must not."""
+"""Base class of all API callers in journeys.
+
+Each method sends one HTTP request and returns the response. `require_success` unwraps responses
+that must succeed, and `require_error` those that must fail.
+"""
 
 import copy
 import itertools
@@ -9,7 +12,7 @@ import httpx2
 
 Record = dict[str, Any]
 
-#: Tells apart what each journey makes anew.
+#: Makes names and numbers unique across journeys.
 sequence = itertools.count(1)
 
 
@@ -35,14 +38,14 @@ def require_error_details(answer: httpx2.Response) -> Record:
 
 
 class ApiCaller:
-    """Somebody with a credential. Fields that are None are left out."""
+    """A caller with a credential. Fields that are None are omitted."""
 
     def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth) -> None:
         self.client = client
         self.auth = auth
 
     def with_client(self, client: httpx2.AsyncClient) -> Self:
-        """The same caller on another line."""
+        """Return the same caller with another client."""
         other = copy.copy(self)
         other.client = client
         return other
@@ -57,7 +60,7 @@ class ApiCaller:
         return await self.client.put(f"/api/v1/{path}", json=_drop_none(body), auth=self.auth)
 
     async def list_all(self, path: str, **query: Any) -> list[Record]:
-        """All pages of a list, newest first."""
+        """Return all pages of a list, newest first."""
         found: list[Record] = []
         while True:
             page = require_success(await self.get(path, **query))

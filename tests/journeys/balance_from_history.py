@@ -1,4 +1,4 @@
-"""Whether a history explains a balance: worked out here once more, from the records alone."""
+"""Independent recalculation of a balance from the transaction history."""
 
 from decimal import Decimal
 
@@ -9,13 +9,15 @@ _MERCHANT_FEE_TYPES = frozenset({"pos_payment", "online_payment"})
 
 
 def sum_history(history: list[Record]) -> Decimal:
-    """What somebody has after all that, having begun with nothing."""
+    """Return the balance that results from the history, starting at zero."""
     return sum(map(_get_balance_change, history), Decimal())
 
 
 def _get_balance_change(transaction: Record) -> Decimal:
-    """By how much a transaction changed the balance of the user whose history it is in. A payment
-    that was given back as a whole cost the merchant no fee."""
+    """Return by how much a transaction changed the balance of the history's owner.
+
+    A fully refunded payment costs the merchant no fee.
+    """
     if transaction["status"] not in _POSTED_STATUSES:
         return Decimal()
     amount, fee = Decimal(transaction["amount"]), Decimal(transaction["fee_amount"])

@@ -1,5 +1,7 @@
-"""Connections to the gateway; if need be to one of its processes and to the other, since which of
-them takes up a new connection is up to chance."""
+"""HTTP clients of the gateway, optionally one per worker process.
+
+Which process accepts a new connection is otherwise random.
+"""
 
 import asyncio
 import contextlib
@@ -11,12 +13,12 @@ import psutil
 from gateway.processes import list_workers
 
 _CONNECTIONS_PER_PROCESS = 25
-#: Less than the five seconds after which the gateway hangs up.
+#: Less than the gateway's keep-alive timeout of five seconds.
 _KEEPALIVE_SECONDS = 4
 
 
 def open_client(address: httpx2.URL | str, *, at_most: int = 100) -> httpx2.AsyncClient:
-    """A client to whom the gateway never fails."""
+    """Open a client that fails the test on any 5xx response."""
     return httpx2.AsyncClient(
         base_url=address,
         trust_env=False,
@@ -32,7 +34,7 @@ async def _require_no_failure(answer: httpx2.Response) -> None:
 
 @contextlib.asynccontextmanager
 async def open_client_per_process(address: httpx2.URL) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """A client for each process. While it opens its connections, the others stand still."""
+    """Open a client per process, suspending all other processes while it connects."""
     processes = list_workers(address)
     async with contextlib.AsyncExitStack() as stack:
         clients = []

@@ -1,4 +1,4 @@
-"""Many requests at once, in turns to each of several processes, and what was said."""
+"""Concurrent requests distributed over several processes, and their outcomes."""
 
 import asyncio
 import itertools
@@ -18,11 +18,11 @@ SendRequest = Callable[[Client], PendingResponse]
 async def send_round_robin(
     lines: Sequence[Client], *requests: SendRequest
 ) -> list[httpx2.Response]:
-    """Every other one of them is asked of the other process."""
+    """Send all requests concurrently, alternating between the clients."""
     turns = zip(requests, itertools.cycle(lines), strict=False)
     return await asyncio.gather(*(request(line) for request, line in turns))
 
 
 def count_outcomes(answers: Sequence[httpx2.Response]) -> Counter[Any]:
-    """How often each was said."""
+    """Count the responses by outcome."""
     return Counter(200 if answer.is_success else require_error(answer) for answer in answers)

@@ -1,5 +1,7 @@
-"""Each file of journeys has a gateway and a database of its own; each journey ends with the books
-proven, each file with a search for every secret that was used."""
+"""Fixtures: each file has its own gateway and database.
+
+The books are verified after each journey. After each file, all used secrets are searched for.
+"""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -14,13 +16,13 @@ from journeys.admin import Admin
 from journeys.clients import open_client
 from journeys.deployment import Deployment
 
-#: PostgreSQL here lets everybody in, also with one.
+#: PostgreSQL accepts any password here.
 _DATABASE_PASSWORD = "canary-of-the-database-4c1f"
 
 
 @pytest.fixture(scope="module")
 async def running(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Deployment]:
-    """On a fresh database."""
+    """Run a gateway with two workers on a fresh database."""
     name = await copies.acquire()
     database_url = build_database_url(name, postgres).replace("@/", f":{_DATABASE_PASSWORD}@/")
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
@@ -45,7 +47,7 @@ async def running(postgres: str, copies: ScratchDatabases) -> AsyncIterator[Depl
 
 @pytest.fixture
 async def platform(running: Deployment) -> AsyncIterator[Deployment]:
-    """The only way to a gateway here, so that no journey goes unproven."""
+    """The only access to the gateway, so that the books are verified after every journey."""
     yield running
     await running.require_balanced_books()
 

@@ -1,4 +1,4 @@
-"""The platform that a journey takes place on: a started gateway, its commands, and its books."""
+"""A running gateway with its CLI and its books."""
 
 import asyncio
 import os
@@ -27,25 +27,25 @@ class Deployment:
         }
 
     async def log_in_admin(self) -> Admin:
-        """The first system_admin, logged in."""
+        """Log in as the first system admin."""
         return await Admin.log_in(self.client, ADMIN["email"], ADMIN["password"])
 
     @property
     def settings(self) -> Settings:
-        """As the gateway's processes have them, with what was made for them."""
+        """Settings of the gateway's processes, including generated secrets."""
         return load_settings(self._environ)
 
     def create_messenger_app(self) -> App:
-        """The messenger, which works for the subscribers themselves."""
+        """Return the messenger as a caller, which acts for the subscribers."""
         secret = self.settings.service_secrets["messenger"]
         return App(self.client, ServiceAuth("messenger", secret), "messenger")
 
     def open_client_per_process(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:
-        """A client for each of the gateway's processes."""
+        """Open a client for each of the gateway's processes."""
         return open_client_per_process(self.client.base_url)
 
     async def run_command(self, *words: str) -> tuple[int, str]:
-        """What an operator types after `tapgate`: how it ended, and what it said."""
+        """Run a `tapgate` command and return its exit status and output."""
         process = await asyncio.create_subprocess_exec(
             TAPGATE_EXECUTABLE,
             *words,
@@ -58,20 +58,20 @@ class Deployment:
         return process.returncode, said.decode()
 
     async def get_pending_code(self, phone_number: str) -> str:
-        """The newest one-time code that waits for a phone."""
+        """Return the newest pending one-time code for a phone number."""
         _, said = await self.run_command("messages", "--to", phone_number)
         codes = [line for line in said.splitlines() if " one_time_code: " in line]
         assert codes, said
         return codes[0].rpartition(": ")[2]
 
     async def disable_compliance_rules(self) -> None:
-        """For a journey of more payments in a day than the rules let through."""
+        """Disable all rules, for journeys with more payments per day than they allow."""
         ada = await self.log_in_admin()
         for rule in require_success(await ada.get("compliance/rules"))["data"]:
             require_success(await ada.put(f"compliance/rules/{rule['id']}", status="inactive"))
 
     async def require_balanced_books(self) -> None:
-        """What must be true after every journey, whatever happened in it."""
+        """Assert the ledger invariants that must hold after every journey."""
         status, said = await self.run_command("verify")
         assert status == 0, said
         assert "BROKEN" not in said
@@ -82,7 +82,7 @@ class Deployment:
             await connection.close()
 
 
-#: By the balances where they are kept, by the entries where they are not.
+#: Uses stored balances where they exist, and entries otherwise.
 _SUM_OF_ALL_ACCOUNTS_SQL = """
     SELECT (SELECT coalesce(sum(balance), 0) FROM accounts WHERE checked)
          + (SELECT coalesce(sum(e.amount), 0) FROM entries e

@@ -1,4 +1,4 @@
-"""A day of an agent: float in the morning, cash in and out over the counter, the sum at night."""
+"""An agent's day: float, cash-in and cash-out at the counter, and commission in the evening."""
 
 from decimal import Decimal
 
@@ -8,12 +8,12 @@ from journeys.api_caller import require_error, require_error_details, require_su
 from journeys.balance_from_history import sum_history
 
 
-async def test_a_day_of_an_agent(ada: Admin) -> None:
+async def test_agent_day_from_float_to_commission_payout(ada: Admin) -> None:
     finance = await ada.create_admin("Fatmata", "F")
     counter = await ada.create_app("payments:write", "payments:read", "balance:read")
     phone_app = await ada.create_app("subscribers:write", "cards:write", "balance:read")
 
-    # In the morning the super-agent gets float, and gives some to the new sub-agent.
+    # The super agent receives float and passes some on to a new sub-agent.
     foday = await ada.create_agent(counter, "Foday Bangura")
     mariama = await ada.create_agent(counter, "Mariama Jalloh", parent=foday)
     receipt = await finance.fund_agent(foday, "10000.00")
@@ -24,7 +24,7 @@ async def test_a_day_of_an_agent(ada: Admin) -> None:
     assert (receipt["from_balance"], receipt["to_balance"]) == ("8,500.00 SLE", "1,500.00 SLE")
     assert require_error(await mariama.transfer_float("100", foday)) == (403, "FORBIDDEN")
 
-    # Two customers: one is known by her name, the other lays his card on the counter.
+    # One customer is identified by ID, the second by card.
     aminata = await phone_app.register_customer("Aminata Kamara")
     ibrahim = await phone_app.register_customer("Ibrahim Sesay")
     await ada.upload_cards("TAP-IBRAHIM")
@@ -37,7 +37,7 @@ async def test_a_day_of_an_agent(ada: Admin) -> None:
     assert receipt["commission_earned"] == "2.51 SLE"  # half up
     assert await ibrahim.get_balance() == "250.50"
 
-    # Somebody looks over her shoulder and tries her PIN; then she mistypes it herself.
+    # Two wrong agent PINs, then the correct one.
     answer = await mariama.cash_in("10", aminata, agent_pin=WRONG_PIN)
     assert require_error(answer) == (400, "INVALID_PIN")
     assert require_error_details(answer)["attempts_remaining"] == 2
@@ -45,7 +45,7 @@ async def test_a_day_of_an_agent(ada: Admin) -> None:
     assert require_error_details(answer)["attempts_remaining"] == 1
     require_success(await mariama.cash_in("9.50", aminata))
 
-    # The float runs out. Money of a customer who takes cash comes to the rescue.
+    # The float runs out; a cash-out replenishes it.
     answer = await mariama.cash_in("600", ibrahim, request_id="too-much")
     assert require_error(answer) == (402, "INSUFFICIENT_FLOAT")
     assert require_error_details(answer) == {"available": 540.0, "required": 600.0}
@@ -55,19 +55,19 @@ async def test_a_day_of_an_agent(ada: Admin) -> None:
     assert receipt["agent_balance"] == "640.00 SLE"
     assert receipt["subscriber_balance"] == "609.50 SLE"
     require_success(await mariama.cash_in("600", ibrahim))
-    # The software asks about the refused one again: it was refused, and stays so.
+    # A replay of the declined request returns the same decline.
     again = await mariama.cash_in("600", ibrahim, request_id="too-much")
     assert require_error(again) == (402, "INSUFFICIENT_FLOAT")
     assert again.headers["Idempotent-Replayed"] == "true"
 
-    # In the evening the commission is paid out, once.
+    # The commission is paid out once.
     assert await mariama.get_balances() == ("40.00", "15.51")
     receipt = require_success(await finance.post(f"agents/{mariama.id}/payout-commission"))
     assert (receipt["amount"], receipt["float_balance"]) == ("15.51 SLE", "55.51 SLE")
     answer = await finance.post(f"agents/{mariama.id}/payout-commission")
     assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
 
-    # What she has is what her history says, and every line of it says what was left then.
+    # The history adds up to the balance, and each line shows the balance after it.
     history = await mariama.list_transactions(mariama.id)
     assert await mariama.get_balances() == ("55.51", "0.00")
     assert sum_history(history) == Decimal("55.51")
@@ -88,10 +88,10 @@ async def test_a_day_of_an_agent(ada: Admin) -> None:
             await customer.get_balance()
         )
 
-    # She stops working here: her float goes first.
+    # An agent with float cannot be terminated.
     answer = await ada.post(f"agents/{mariama.id}/terminate", reason="moves to Bo")
     assert require_error(answer) == (409, "NOT_CLOSABLE")
     require_success(await mariama.cash_in("55.51", aminata))
     require_success(await ada.post(f"agents/{mariama.id}/suspend", reason="counting the till"))
     assert require_error(await mariama.cash_in("1", aminata)) == (403, "AGENT_NOT_ACTIVE")
-    assert await mariama.get_balances() == ("0.00", "0.00")  # she had cashed out 100.00 there
+    assert await mariama.get_balances() == ("0.00", "0.00")  # offset by the cash-out

@@ -1,5 +1,4 @@
-"""An auditor: who did what, whether the log is whole, and whether papers, lists, balances and what
-others were told say the same."""
+"""An auditor's work: the audit log, its integrity, and consistent statements, lists, and events."""
 
 import csv
 import io
@@ -22,14 +21,14 @@ from wallets.pdf_text import extract_pages
 
 
 class EventSubscriber:
-    """The events that somebody outside was told, as they arrive at a server of theirs."""
+    """External subscriber to events, with its own server."""
 
     def __init__(self, receiver: WebhookReceiver, secret: str) -> None:
         self.receiver = receiver
         self.secret = secret
 
     async def list_types(self) -> list[str]:
-        """In the order of the alphabet: they may overtake each other on the way."""
+        """Return the event types sorted, because deliveries may overtake each other."""
         return sorted(one.content["type"] for one in self.receiver.received)
 
     def list_records(self, event: str) -> list[Record]:
@@ -40,7 +39,7 @@ class EventSubscriber:
 
 
 async def wait_until_sealed(auditor: Admin) -> Record:
-    """What verifying says once every entry is in the chain."""
+    """Wait until every audit entry is sealed, and return the verification result."""
 
     async def waiting() -> int:
         return int(require_success(await auditor.get("audit/verify"))["unsealed"])
@@ -49,13 +48,15 @@ async def wait_until_sealed(auditor: Admin) -> Record:
     return require_success(await auditor.get("audit/verify"))
 
 
-async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, ada: Admin) -> None:
+async def test_audit_log_records_all_actions_and_detects_tampering(
+    platform: Deployment, ada: Admin
+) -> None:
     sorie, auditor = await ada.create_admin("Sorie", "S"), await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     aminata = await ada.create_funded_customer("100.00", app)
     url = f"subscribers/{aminata.id}"
 
-    # What happened today, by many hands.
+    # Actions by several actors.
     tracing = {"X-Request-ID": "call-4711"}
     answer = await sorie.client.post(
         f"/api/v1/{url}/block", json={"reason": "theft"}, headers=tracing, auth=sorie.auth
@@ -70,7 +71,7 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, a
     answer = await app.client.post("/api/v1/admin/login", json=wrong)
     assert require_error(answer) == (401, "UNAUTHORIZED")
 
-    # By whom: everything that Sorie did, newest first.
+    # Entries by actor, newest first.
     done_by_sorie = await auditor.list_all("audit/logs", actor_id=sorie.id)
     assert [(entry["event"], entry["result"]) for entry in done_by_sorie] == [
         ("access.denied", "denied"),
@@ -84,7 +85,7 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, a
     assert blocked["changes"]["status"] == ["ACTIVE", "BLOCKED"]
     assert blocked["ip"] == "127.0.0.1"
 
-    # About whom: her whole story.
+    # Entries by resource.
     about_her = await auditor.list_all("audit/logs", resource_id=aminata.id)
     assert [entry["event"] for entry in about_her] == [
         "subscriber.pin_changed",
@@ -100,17 +101,17 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, a
     (card,) = await auditor.list_all("audit/logs", actor_id=app.id, **about_cards)
     assert card["resource_id"] == aminata.card
 
-    # What did not work, and when.
+    # Entries by result and date.
     (failed,) = await auditor.list_all("audit/logs", event="admin.login", result="failure")
     assert (failed["resource_id"], failed["actor"]["type"]) == ("ada@example.com", "anonymous")
     today = datetime.now(UTC).date().isoformat()
     denied = await auditor.list_all("audit/logs", result="denied", **{"from": today})
     assert [entry["actor"]["id"] for entry in denied] == [sorie.id]
     assert await auditor.list_all("audit/logs", to="2020-01-01") == []
-    # Nobody reads it who need not.
+    # Support users cannot read the audit log.
     assert require_error(await sorie.get("audit/logs")) == (403, "FORBIDDEN")
 
-    # Sorie leaves and the app's key is given up: no process knows them any more, the log does.
+    # A disabled admin and a deleted API key are rejected by every process, but remain in the log.
     async with platform.open_client_per_process() as lines:
         callers = [caller.with_client(line) for caller in (sorie, app) for line in lines]
         for caller in callers:
@@ -126,7 +127,7 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, a
         ("admin.disabled", sorie.id),
     ]
 
-    # The log is whole, and each entry hangs on the one before.
+    # The chain is complete, and each entry contains the hash of its predecessor.
     verdict = await wait_until_sealed(auditor)
     assert verdict["valid"] is True
     assert verdict["first_broken"] is None
@@ -135,13 +136,13 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Deployment, a
     for later, earlier in itertools.pairwise(entries):
         assert later["previous_hash"] == earlier["hash"] is not None
 
-    # The database itself refuses to change it.
+    # The database rejects changes to audit entries.
     connection = await asyncpg.connect(platform.database_url)
     try:
         change = "UPDATE audit_entries SET reason = $2 WHERE sequence = $1"
         with pytest.raises(asyncpg.RestrictViolationError):
             await connection.execute(change, blocked["sequence"], "nothing to see")
-        # Somebody who owns the database can, and is found out.
+        # The database owner can change entries, but verification detects it.
         await connection.execute("ALTER TABLE audit_entries DISABLE TRIGGER USER")
         await connection.execute(change, blocked["sequence"], "nothing to see")
         verdict = require_success(await auditor.get("audit/verify"))
@@ -169,7 +170,7 @@ async def get_statement(clerk: Admin, customer: Customer, format: str) -> Record
     )
 
 
-async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
+async def test_statements_lists_balances_and_webhook_events_agree(ada: Admin) -> None:
     clerk = await ada.create_admin("Fatmata", "F")
     app = await ada.create_app()
     receiver = WebhookReceiver()
@@ -194,7 +195,7 @@ async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
         )
         require_success(await app.post(f"cards/{mohamed.card}/block", reason="lost"))
 
-        # The three papers say the same as the list and the balance.
+        # Statement, list, and balance agree.
         paper = await get_statement(clerk, aminata, "json")
         assert (paper["opening_balance"], paper["closing_balance"]) == ("0.00", "727.00")
         assert (paper["total_credits"], paper["total_debits"]) == ("1030.00", "303.00")
@@ -210,7 +211,7 @@ async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
             history = await clerk.list_transactions(customer.id)
             assert sum_history(history) == Decimal(await customer.get_balance())
 
-        # As files, fetched by the link and nothing else.
+        # CSV and PDF files are downloaded with the link alone.
         link = (await get_statement(clerk, aminata, "csv"))["statement_url"]
         file = await app.client.get(link)
         assert file.headers["Content-Type"].startswith("text/csv")
@@ -226,7 +227,7 @@ async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
         answer = await app.client.get(link[:-1] + ("x" if link[-1] != "x" else "y"))
         assert require_error(answer) == (404, "NOT_FOUND")
 
-        # Outside, everything arrived once, signed, and says the same.
+        # Every event is delivered once, is signed, and agrees with the records.
         deposits_and_top_ups = 4
         await wait_until_equal(
             told.list_types,
@@ -236,7 +237,7 @@ async def test_papers_lists_and_what_others_were_told_agree(ada: Admin) -> None:
             + ["transaction.completed"] * (deposits_and_top_ups + 3)
             + ["transaction.failed", "transaction.refunded"],
         )
-        # The last answer may still be on its way to the log.
+        # The last delivery may not be logged yet.
         path = f"admin/webhook-endpoints/{created['id']}/deliveries"
 
         async def logged() -> set[tuple[str, int]]:

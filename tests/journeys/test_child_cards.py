@@ -1,4 +1,4 @@
-"""A family: a box of new cards, one for the mother, some for the children, one of them lost."""
+"""A family with child cards: upload, linking, limits, a lost card, and a blocked parent."""
 
 from decimal import Decimal
 
@@ -37,12 +37,12 @@ async def link_child_card(app: App, mother: Customer, serial: str, name: str, pi
     return card
 
 
-async def test_a_family_with_child_cards(ada: Admin) -> None:
+async def test_family_with_child_cards(ada: Admin) -> None:
     support = await ada.create_admin("Sorie", "S")
     app = await ada.create_app()
     till = (await ada.create_merchant("School Canteen")).server
 
-    # The box arrives. Good rows are kept, bad ones named; the same file again changes nothing.
+    # Valid rows are created and invalid ones reported; a second upload changes nothing.
     uploaded = require_success(await ada.upload_csv(CARD_FILE))
     assert (uploaded["total"], uploaded["created"], uploaded["skipped"]) == (8, 6, 0)
     wrong = [(one["row"], one["serial"]) for one in uploaded["errors"]]
@@ -50,7 +50,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     again = require_success(await ada.upload_csv(CARD_FILE))
     assert (again["created"], again["skipped"], len(again["errors"])) == (0, 6, 2)
 
-    # The mother gets a card, and money.
+    # The parent gets a card and a balance.
     mother = await app.register_customer("Aminata Kamara")
     answer = await app.post(
         "cards/link", subscriber_id=mother.id, card_serial="FAM-0001", pin=WRONG_PIN
@@ -66,7 +66,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     await ada.fund_partner(bank, "1000.00")
     require_success(await bank.top_up("1000.00", mother, "wages"))
 
-    # Four children get cards, each with a PIN of its own; a fifth is one too many.
+    # Four children get cards with their own PINs; a fifth exceeds the maximum.
     card = await link_child_card(app, mother, "FAM-0002", "Ibrahim Kamara", IBRAHIMS_PIN)
     assert (card["type"], card["parent_subscriber_id"]) == ("CHILD", mother.id)
     assert (card["daily_limit"], card["spent_today"]) == ("100.00", "0.00")
@@ -85,7 +85,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     record = await mother.get_record()
     assert (record["cards_count"], record["max_child_cards"]) == (5, 4)
 
-    # The children pay from their mother's wallet, with their own PINs, up to a hundred a day.
+    # Children pay from the parent's wallet with their own PINs, up to their daily limit.
     found = require_success(
         await till.post("pos/lookup-card", card_identifier="04:A1:00:00:00:00:02")
     )
@@ -101,21 +101,21 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
         "attempted": "40.01",
     }
     require_success(await till.pay("40.00", "FAM-0002"))
-    require_success(await till.pay("100.00", "FAM-0003", FATUS_PIN))  # his limit is not hers
+    require_success(await till.pay("100.00", "FAM-0003", FATUS_PIN))  # limits are per card
     assert require_success(await app.get("cards/FAM-0002"))["spent_today"] == "100.00"
-    # A lunch that is given back may be eaten again.
+    # A refund restores the daily limit.
     require_success(await till.refund(lunch["transaction_id"], "25.00"))
     require_success(await till.pay("25.00", "FAM-0002", IBRAHIMS_PIN))
     assert require_error(await till.pay("0.01", "FAM-0002")) == (403, "CARD_LIMIT_EXCEEDED")
 
-    # The mother's card is blocked for a while: the children's go on, and so does her wallet.
+    # Blocking the parent's card affects neither the child cards nor the wallet.
     require_success(await app.post("cards/FAM-0001/block", reason="customer_request"))
     assert require_error(await till.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
     books = require_success(await till.pay("30.00", "FAM-0004", "4093"))
     require_success(await app.post("cards/FAM-0001/unblock"))
     require_success(await till.pay("10.00", "FAM-0001", PIN))
 
-    # Fatu loses hers: gone for good.
+    # A lost card is blocked permanently.
     lost = require_success(await support.post("cards/FAM-0003/block", reason="lost"))["card"]
     assert (lost["status"], lost["status_reason"]) == ("LOST", "lost")
     assert require_error(await till.pay("1", "FAM-0003", FATUS_PIN)) == (403, "CARD_NOT_ACTIVE")
@@ -124,7 +124,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     assert "balance" not in checked
     assert require_error(await support.post("cards/FAM-0003/unblock")) == (400, "PERMANENT_BLOCK")
 
-    # As a VIP the family may have more cards.
+    # VIP subscribers may have more child cards.
     require_success(await support.put(f"subscribers/{mother.id}", category="vip"))
     require_success(await app.post("cards/child", **fifth))
     cards = await app.list_all("cards", subscriber_id=mother.id)
@@ -137,15 +137,15 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
         ("FAM-0006", "ACTIVE"),
     ]
 
-    # When the mother herself is blocked, nobody in the family pays.
+    # Blocking the parent subscriber blocks all cards.
     require_success(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
     for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
         assert require_error(await till.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
 
-    # What is given back still arrives.
+    # Refunds are still credited.
     require_success(await till.refund(books["transaction_id"]))
 
-    # One wallet has paid for all of it: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 given back.
+    # One wallet paid for everything: 60 + 40 + 100 + 25 + 30 + 10, with 25 and 30 refunded.
     assert await mother.get_balance() == "790.00"
     assert sum_history(await app.list_transactions(mother.id)) == Decimal("790.00")
     his = await app.list_transactions(mother.id, card_serial="FAM-0002")

@@ -1,4 +1,4 @@
-"""What many ask at once of two processes: money that is there once is spent once."""
+"""Concurrent requests to two processes: funds are spent only once."""
 
 import httpx2
 import pytest
@@ -37,7 +37,7 @@ async def create_customer(ada: Admin, balance: str) -> Customer:
     return await ada.create_funded_customer(balance, await ada.create_app())
 
 
-async def test_two_hundred_payments_of_a_wallet_that_can_afford_a_hundred(
+async def test_concurrent_payments_cannot_overdraw_a_wallet(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata = await create_customer(ada, "100.00")
@@ -49,12 +49,12 @@ async def test_two_hundred_payments_of_a_wallet_that_can_afford_a_hundred(
     assert count_outcomes(answers) == {200: 100, (402, "INSUFFICIENT_FUNDS"): 100}
     assert await aminata.get_balance() == "0.00"
     assert await ada.get_balance(merchant.id) == "99.00"
-    # No two of them saw the same money.
+    # Each payment saw a different balance.
     left = {require_success(answer)["remaining_balance"] for answer in answers if answer.is_success}
     assert left == {f"{number}.00 SLE" for number in range(100)}
 
 
-async def test_twenty_refunds_of_one_payment(
+async def test_concurrent_refunds_cannot_exceed_the_payment(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, till = await create_customer(ada, "100.00"), merchant.server
@@ -64,7 +64,7 @@ async def test_twenty_refunds_of_one_payment(
     )
     assert count_outcomes(answers) == {200: 14, (422, "REFUND_EXCEEDS_REMAINING"): 6}
     assert await aminata.get_balance() == "98.00"
-    # What remains, asked for by many as "the rest", is given once.
+    # Concurrent refunds of the remaining amount succeed once.
     answers = await send_concurrently(
         platform, *[lambda line: till.with_client(line).refund(paid)] * 10
     )
@@ -73,7 +73,7 @@ async def test_twenty_refunds_of_one_payment(
     assert await ada.get_balance(merchant.id) == "0.00"
 
 
-async def test_the_limit_of_a_day_is_not_passed_by_many_at_once(
+async def test_concurrent_payments_cannot_exceed_the_daily_limit(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, mohamed = await create_customer(ada, "300000.00"), await create_customer(ada, "1.00")
@@ -86,7 +86,7 @@ async def test_the_limit_of_a_day_is_not_passed_by_many_at_once(
         return aminata.with_client(line).send_money("15000", mohamed)
 
     answers = await send_concurrently(platform, *[pay, pay, send, send] * 5)
-    # Level 1: a hundred thousand a day.
+    # KYC level 1 allows 100,000 per day.
     assert count_outcomes(answers) == {200: 6, (403, "DAILY_LIMIT_EXCEEDED"): 14}
     used = {require_error_details(answer)["used"] for answer in answers if not answer.is_success}
     assert used == {"90000.00"}
@@ -94,7 +94,7 @@ async def test_the_limit_of_a_day_is_not_passed_by_many_at_once(
     assert require_error(await till.pay("0.01", aminata.card)) == (403, "DAILY_LIMIT_EXCEEDED")
 
 
-async def test_one_request_fifty_times_at_once(
+async def test_concurrent_duplicates_of_one_request_pay_once(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
@@ -110,7 +110,7 @@ async def test_one_request_fifty_times_at_once(
     assert await aminata.get_balance() == "90.00"
 
 
-async def test_two_requests_under_one_name_at_once(
+async def test_concurrent_requests_with_one_idempotency_key_and_two_amounts_execute_one(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, name = await create_customer(ada, "100.00"), {"request_id": new_request_id()}
@@ -128,7 +128,9 @@ async def test_two_requests_under_one_name_at_once(
     assert await aminata.get_balance() == expected[amount]
 
 
-async def test_money_sent_crosswise(platform: Deployment, ada: Admin) -> None:
+async def test_concurrent_transfers_in_both_directions_all_succeed(
+    platform: Deployment, ada: Admin
+) -> None:
     aminata, mohamed = await create_customer(ada, "1000.00"), await create_customer(ada, "1000.00")
 
     def there(line: Client) -> PendingResponse:
@@ -139,16 +141,16 @@ async def test_money_sent_crosswise(platform: Deployment, ada: Admin) -> None:
 
     answers = await send_concurrently(platform, *[there, there, back, back] * 25)
     assert count_outcomes(answers) == {200: 100}
-    # Fifty times two cents: the fee, half up.
+    # Fifty fees of two cents, rounded half up.
     assert [await aminata.get_balance(), await mohamed.get_balance()] == ["999.00", "999.00"]
 
 
-async def test_of_many_wrong_pins_at_once_three_are_evaluated(
+async def test_concurrent_wrong_pins_share_three_attempts(
     platform: Deployment, ada: Admin, merchant: Merchant
 ) -> None:
     aminata, mohamed = await create_customer(ada, "100.00"), await create_customer(ada, "1.00")
     till, url = merchant.server, f"subscribers/{aminata.id}/verify-pin"
-    # At the till, in the app, and on the way to a friend: one counter.
+    # POS, app, and P2P share one counter.
     tries: list[SendRequest] = [
         lambda line: till.with_client(line).pay("1.00", aminata.card, WRONG_PIN),
         lambda line: till.with_client(line).verify_card(aminata.card, WRONG_PIN),

@@ -1,5 +1,4 @@
-"""A compliance officer: large payments held until she has looked at them, and somebody who pays
-too often."""
+"""Compliance review: held payments, and a customer exceeding the frequency rules."""
 
 from decimal import Decimal
 
@@ -30,7 +29,7 @@ async def run_check(officer: Admin, customer: Customer, amount: str) -> tuple[bo
     return verdict["allowed"], verdict["risk_level"], codes
 
 
-async def test_a_held_payment(ada: Admin) -> None:
+async def test_held_payment_is_released_rejected_or_returned(ada: Admin) -> None:
     officer = await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     aminata = await ada.create_funded_customer("100.00", app, "Aminata Kamara")
@@ -38,7 +37,7 @@ async def test_a_held_payment(ada: Admin) -> None:
     bank = await ada.create_partner()
     await ada.fund_partner(bank, HIGH_BALANCE)
 
-    # She wants to sell a house. Level 1 is too small for that; the officer raises both.
+    # KYC level 1 is too low for the amount, so the officer raises both customers.
     answer = await bank.top_up(HIGH_BALANCE, aminata, "house")
     assert require_error(answer) == (403, "MAX_BALANCE_EXCEEDED")
     answer = await app.put(f"subscribers/{aminata.id}", kyc_level=3)
@@ -49,7 +48,7 @@ async def test_a_held_payment(ada: Admin) -> None:
         assert (raised["kyc_level"], raised["kyc_status"]) == (3, "VERIFIED")
     require_success(await bank.top_up(HIGH_BALANCE, aminata, "house"))
 
-    # Half a million goes through. One cent more is held: hers no longer to spend, his not yet.
+    # 500,000 is accepted. One cent more is held: unavailable to sender and recipient.
     require_success(await aminata.send_money("500000.00", mohamed))
     assert await run_check(officer, aminata, "600000") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
     first = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
@@ -59,14 +58,14 @@ async def test_a_held_payment(ada: Admin) -> None:
     assert second["status"] == "under_review"
     assert await aminata.get_funds() == ("889599.99", "1105500.01")
     assert await mohamed.get_funds() == ("500100.00", "0.00")
-    answer = await aminata.send_money("400000.00", mohamed)  # the day's limit counts what is held
+    answer = await aminata.send_money("400000.00", mohamed)  # holds count toward the limit
     assert require_error(answer) == (403, "DAILY_LIMIT_EXCEEDED")
     assert require_error_details(answer)["used"] == "1600000.01"
-    # Asked again, the held one is still the held one.
+    # A replay returns the held payment.
     again = require_success(await aminata.send_money("600000.00", mohamed, request_id="first-part"))
     assert again == first
 
-    # Two alerts, one for each. She looks into them.
+    # Each held payment has an alert.
     alerts = await officer.list_all(
         "compliance/alerts", status="open", severity="HIGH", subscriber_id=aminata.id
     )
@@ -81,7 +80,7 @@ async def test_a_held_payment(ada: Admin) -> None:
     answer = await officer.post(f"{url}/resolve", **resolution)
     assert require_error(answer) == (422, "VALIDATION_FAILED")
 
-    # One is released: his at once, with the fee paid. It is decided once.
+    # A release credits the recipient and charges the fee, and can be decided only once.
     answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="release")
     assert require_success(answer)["alert"]["resolved_by"] == officer.id
     answer = await officer.post(f"{url}/resolve", **resolution, transaction_decision="reject")
@@ -89,7 +88,7 @@ async def test_a_held_payment(ada: Admin) -> None:
     assert await mohamed.get_funds() == ("1100100.00", "0.00")
     assert await aminata.get_funds() == ("889599.99", "502500.01")
 
-    # The other is rejected: hers again, and the day's limit too.
+    # A rejection returns the funds and the daily limit.
     url = f"compliance/alerts/{by_transaction[second['transaction_id']]['id']}"
     require_success(
         await officer.post(
@@ -106,7 +105,7 @@ async def test_a_held_payment(ada: Admin) -> None:
     assert history[second["transaction_id"]]["status"] == "failed"
     require_success(await aminata.send_money("400000.00", mohamed))
 
-    # From now on less than that is looked at.
+    # A lower threshold applies to the next payment.
     large = await find_rule(officer, "Large amount")
     assert await run_check(officer, aminata, "250000.00") == (True, "LOW", [])
     changed = require_success(
@@ -116,7 +115,7 @@ async def test_a_held_payment(ada: Admin) -> None:
     assert await run_check(officer, aminata, "250000.00") == (True, "HIGH", ["AMOUNT_THRESHOLD"])
     third = require_success(await aminata.send_money("250000.00", mohamed))
     assert third["status"] == "under_review"
-    # He is blocked meanwhile: what is released cannot arrive, and comes back to her.
+    # If the recipient is blocked, a released payment fails and returns to the sender.
     require_success(await officer.post(f"subscribers/{mohamed.id}/block", reason="another matter"))
     (alert,) = await officer.list_all("compliance/alerts", status="open", severity="HIGH")
     answer = await officer.post(
@@ -134,13 +133,13 @@ async def test_a_held_payment(ada: Admin) -> None:
         )
 
 
-async def test_somebody_who_pays_too_often(ada: Admin) -> None:
+async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admin) -> None:
     officer = await ada.create_admin("Isata", "C")
     app = await ada.create_app()
     ibrahim = await ada.create_funded_customer("1000.00", app, "Ibrahim Sesay")
     till = (await ada.create_merchant()).server
 
-    # After ten in an hour somebody is told; each further one is noted on the same alert.
+    # After ten payments in an hour an alert is raised; further ones increment its occurrences.
     for _ in range(10):
         require_success(await till.pay("1.00", ibrahim.card))
     assert await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id) == []
@@ -149,7 +148,7 @@ async def test_somebody_who_pays_too_often(ada: Admin) -> None:
     (alert,) = await officer.list_all("compliance/alerts", subscriber_id=ibrahim.id)
     assert (alert["status"], alert["severity"], alert["occurrences"]) == ("open", "MEDIUM", 10)
 
-    # The twenty-first of the day is refused. He himself is not touched.
+    # The twenty-first payment of the day is rejected. The subscriber stays active.
     assert require_error(await till.pay("1.00", ibrahim.card)) == (403, "COMPLIANCE_REJECTED")
     allowed, _, codes = await run_check(officer, ibrahim, "1.00")
     assert not allowed
@@ -157,7 +156,7 @@ async def test_somebody_who_pays_too_often(ada: Admin) -> None:
     assert (await ibrahim.get_record())["status"] == "ACTIVE"
     assert await ibrahim.get_balance() == "980.00"
 
-    # The officer talks to him and lets people pay more often.
+    # The officer raises the threshold.
     daily = await find_rule(officer, "Many in a day")
     require_success(await officer.put(f"compliance/rules/{daily['id']}", threshold=30))
     require_success(await till.pay("1.00", ibrahim.card))

@@ -1,5 +1,7 @@
-"""A merchant's day: payments at two tills and in the app, declines, a line that breaks, refunds, a
-suspension over lunch, and the money home in the evening."""
+"""A merchant's day, from the first payment to the payout.
+
+Covers POS and in-app payments, declines, a lost connection, refunds, and a suspension.
+"""
 
 from decimal import Decimal
 
@@ -12,7 +14,7 @@ from journeys.deployment import Deployment
 from notifications.builders import wait_until_equal
 
 
-async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
+async def test_merchant_day_from_first_payment_to_payout(platform: Deployment, ada: Admin) -> None:
     officer, finance = await ada.create_admin("Osman", "C"), await ada.create_admin("Fatmata", "F")
     app = await ada.create_app()
     aminata = await ada.create_funded_customer("3000.00", app, "Aminata Kamara")
@@ -21,7 +23,7 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     front, front_record = await ada.create_terminal(merchant, "Front till")
     back, back_record = await ada.create_terminal(merchant, "Back till")
 
-    # A small payment needs no PIN, a large one does. The receipt shows half a name at most.
+    # Small payments need no PIN, large ones do. The cardholder's name is masked.
     assert (
         require_success(await front.verify_card(aminata.card, PIN))["holder_name"] == "Aminata K."
     )
@@ -34,19 +36,19 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     stove = require_success(await front.pay("1000.00", aminata.card, PIN))
     assert len(stove["approval_code"]) == 6
 
-    # In the app there is no PIN at all.
+    # In-app payments have no PIN.
     order = {"order": "A-17"}
     payment = {"metadata": order, "request_id": new_request_id()}
     delivery = require_success(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
     assert delivery["metadata"] == order
-    # The other way to write the path leads to the same payment, and the same amount is the same.
+    # The alternative path and an equivalent amount are a replay of the same payment.
     again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
     assert require_success(again) == delivery
     assert again.headers["Idempotent-Replayed"] == "true"
     answer = await merchant.server.pay_in_app("501.00", aminata.card)
     assert require_error(answer) == (403, "PIN_REQUIRED")
 
-    # Declines: too little money, and a card that its holder has blocked.
+    # Declines: insufficient funds and a blocked card.
     answer = await back.pay("50.00", mohamed.card)
     assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
     assert require_error_details(answer) == {"available": 40.0, "required": 50.0}
@@ -57,7 +59,7 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     require_success(await app.post(f"cards/{mohamed.card}/unblock"))
     require_success(await back.pay("5.00", mohamed.card))
 
-    # The line breaks before the answer; the till asks again, and again, with the same request id.
+    # The connection breaks before the response; the terminal retries with the same request ID.
     request_id = new_request_id()
     await back.pay_and_disconnect("380.00", aminata.card, PIN, request_id)
     await wait_until_equal(aminata.get_balance, "1000.00")
@@ -71,7 +73,7 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     assert require_error(answer) == (409, "DUPLICATE_REQUEST")
     assert await aminata.get_balance() == "1000.00"
 
-    # The stove comes back in two parts, the delivery as a whole; nobody gets more than was paid.
+    # Partial and full refunds cannot exceed the payment.
     part = require_success(await front.refund(stove["transaction_id"], "400"))
     assert (part["amount"], part["refundable_amount"]) == ("400.00 SLE", "600.00 SLE")
     answer = await back.refund(stove["transaction_id"], "600.01")
@@ -83,14 +85,14 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     require_success(await merchant.server.refund(delivery["transaction_id"], "20.00"))
     assert await aminata.get_balance() == "2020.00"
 
-    # A competitor knows the number of a payment. It is of no use.
+    # Another merchant cannot refund a payment by its ID.
     rival = await ada.create_merchant("Bangura Stores")
     answer = await rival.server.refund(rice["transaction_id"])
     assert require_error(answer) == (404, "TRANSACTION_NOT_FOUND")
 
-    # Over lunch the compliance officer looks at the shop. Every till is off at once, then on.
+    # A suspension applies to all terminals and processes immediately, until activation.
     async with platform.open_client_per_process() as lines:
-        for line in lines:  # each process has seen the key before
+        for line in lines:  # the key is cached in each process
             require_success(await merchant.server.with_client(line).verify_card(aminata.card, PIN))
         answer = await officer.post(f"processors/{merchant.id}/suspend", reason="many refunds")
         suspended = require_success(answer)["processor"]
@@ -108,16 +110,16 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     )
     require_success(await front.pay("20.00", aminata.card))
 
-    # One till is stolen; the other goes on.
+    # A blocked terminal does not affect the second one.
     url = f"processors/{merchant.id}/terminals/{back_record['id']}"
     require_success(await ada.post(f"{url}/block", reason="stolen"))
     assert require_error(await back.pay("1.00", aminata.card)) == (403, "TERMINAL_BLOCKED")
     require_success(await front.pay("10.00", aminata.card))
 
-    # In the evening the owner, who is a customer too, gets the day's money.
+    # In the evening the owner, also a subscriber, receives the payout.
     owner = await app.register_customer("Kadiatu Kamara")
     record = require_success(await ada.get(f"processors/{merchant.id}"))
-    # 500 + 120 + 5 + 380 + 20 + 10 without one percent, and 20 given back
+    # 500 + 120 + 5 + 380 + 20 + 10 minus 1%, with 20 refunded
     assert record["balance"] == "1004.65"
     answer = await finance.post(
         f"processors/{merchant.id}/transfer", subscriber_id=owner.id, amount="1004.66"
@@ -134,7 +136,7 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
     assert receipt["processor_balance"] == "4.65 SLE"
     assert await owner.get_balance() == "1000.00"
 
-    # History and balance agree, for everybody.
+    # History and balance agree for all parties.
     history = await app.list_all(f"processors/{merchant.id}/transactions")
     assert sum_history(history) == Decimal("4.65") == Decimal(await app.get_balance(merchant.id))
     assert history[0]["balance_after"] == "4.65"
@@ -143,7 +145,7 @@ async def test_a_merchants_day(platform: Deployment, ada: Admin) -> None:
             await customer.get_balance()
         )
 
-    # The line that broke left one payment behind.
+    # The lost connection left exactly one payment.
     assert [line["id"] for line in history if line["request_id"] == request_id] == [
         rice["transaction_id"]
     ]

@@ -1,4 +1,4 @@
-"""A partner tops up wallets: by signed orders, and by webhooks that arrive more than once."""
+"""Partner top-ups by signed requests and by repeated webhooks."""
 
 import asyncio
 from decimal import Decimal
@@ -9,7 +9,9 @@ from journeys.balance_from_history import sum_history
 from journeys.deployment import Deployment
 
 
-async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
+async def test_partner_top_ups_by_request_and_webhook_are_idempotent(
+    platform: Deployment, ada: Admin
+) -> None:
     finance = await ada.create_admin("Fatmata", "F")
     app = await ada.create_app()
     bank = await ada.create_partner("Sierra Bank", overdraft_limit="200.00")
@@ -20,14 +22,14 @@ async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
     receipt = await finance.fund_partner(bank, "1000.00")
     assert receipt["new_balance"] == "1,000.00 SLE"
 
-    # The bank's own server orders a top-up.
+    # The partner's server requests a top-up.
     receipt = require_success(await bank.top_up("300.00", aminata, "SB-1"))
     assert (receipt["amount"], receipt["new_balance"]) == ("300.00 SLE", "300.00 SLE")
-    # It asks again, in another form too: still one top-up.
+    # A webhook with the same reference is a replay.
     again = require_success(await bank.send_webhook("300.00", aminata, "SB-1"))
     assert again["transaction_id"] == receipt["transaction_id"]
 
-    # The network delivers one webhook five times at once.
+    # One webhook is delivered five times concurrently.
     async with platform.open_client_per_process() as (one, other):
         deliveries = [bank.with_client(line) for line in (one, other, one, other, one)]
         answers = await asyncio.gather(
@@ -37,7 +39,7 @@ async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
     assert len({answer.content for answer in answers}) == 1
     assert await aminata.get_balance() == "450.00"
 
-    # The same reference with another amount or for somebody else is a mistake, not a top-up.
+    # The same reference with another amount or recipient is rejected.
     for answer in (
         await bank.send_webhook("151.00", aminata, "SB-2"),
         await bank.send_webhook("150.00", mohamed, "SB-2"),
@@ -45,14 +47,14 @@ async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
     ):
         assert require_error(answer) == (409, "DUPLICATE_REFERENCE")
 
-    # Another bank signs in its name, with its own secret.
+    # Another partner signs for this one with its own secret.
     thief = await ada.create_partner("Another Bank")
     thief.id = bank.id
     answer = await thief.send_webhook("999.00", mohamed, "SB-3")
     assert require_error(answer) == (401, "UNAUTHORIZED")
     assert await mohamed.get_balance() == "0.00"
 
-    # 550 are left, and 200 more on credit. What is declined may be asked for once more.
+    # 550 remain, plus 200 overdraft. A declined reference may be retried.
     answer = await bank.send_webhook("750.01", mohamed, "SB-4")
     assert require_error(answer) == (402, "INSUFFICIENT_FUNDS")
     assert require_error_details(answer) == {"available": 750.0, "required": 750.01}
@@ -60,9 +62,9 @@ async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
     assert await finance.get_balance(bank.id) == "-150.00"
     assert require_error(await bank.top_up("50.01", mohamed, "SB-5")) == (402, "INSUFFICIENT_FUNDS")
 
-    # The bank is suspended: keys and webhooks are refused, also what was paid before.
+    # A suspended partner is rejected, even for replays.
     async with platform.open_client_per_process() as lines:
-        for line in lines:  # each process has seen the key before
+        for line in lines:  # the key is cached in each process
             require_success(await bank.with_client(line).top_up("300.00", aminata, "SB-1"))
         require_success(
             await ada.post(f"admin/partners/{bank.id}/suspend", reason="credit is overdue")
@@ -80,7 +82,7 @@ async def test_a_partners_top_up(platform: Deployment, ada: Admin) -> None:
     )
     require_success(await bank.top_up("200.00", mohamed, "SB-6"))
 
-    # What the bank paid is what the wallets have.
+    # The partner's debits equal the wallets' credits.
     history = await finance.list_transactions(bank.id)
     assert sum_history(history) == Decimal("-200.00") == Decimal(await finance.get_balance(bank.id))
     paid = [line for line in history if line["type"] == "partner_fund"]

@@ -1,4 +1,4 @@
-"""What is decided at one process holds at the other with the next request."""
+"""Consistency across processes: a change made in one applies to the next request in another."""
 
 from collections.abc import AsyncIterator
 
@@ -33,14 +33,14 @@ async def till(ada: Admin) -> Terminal:
 async def lines(
     platform: Deployment, aminata: Customer, till: Terminal
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """To processes that have both taken payments, and so have read the rules."""
+    """Clients of processes that have both cached the rules by taking a payment."""
     async with platform.open_client_per_process() as lines:
         for line in lines:
             require_success(await till.with_client(line).pay("1.00", aminata.card))
         yield lines
 
 
-async def test_a_compliance_rule(
+async def test_compliance_rule_change_applies_in_every_process(
     ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
 ) -> None:
     rules = require_success(await ada.get("compliance/rules"))["data"]
@@ -61,7 +61,7 @@ async def test_a_compliance_rule(
             assert paid["status"] == status
 
 
-async def test_a_fee(
+async def test_fee_change_applies_in_every_process(
     ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
 ) -> None:
     before = require_success(await ada.get("fee-rules"))["data"]
@@ -73,7 +73,7 @@ async def test_a_fee(
             assert paid["fee_amount"] == fee
 
 
-async def test_a_limit(
+async def test_limit_change_applies_in_every_process(
     ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
 ) -> None:
     require_success(await ada.with_client(lines[0]).put("account-rules/1", max_transaction="1000"))
@@ -85,7 +85,7 @@ async def test_a_limit(
         require_success(await till.with_client(line).pay("1000.01", aminata.card, PIN))
 
 
-async def test_who_is_told(
+async def test_webhook_endpoint_change_applies_in_every_process(
     ada: Admin, aminata: Customer, till: Terminal, lines: list[httpx2.AsyncClient]
 ) -> None:
     receiver = WebhookReceiver()
@@ -113,7 +113,7 @@ async def test_who_is_told(
     assert len(receiver.received) == 2
 
 
-async def test_a_terminal_that_is_blocked_and_a_key_that_is_deleted(
+async def test_blocked_terminal_and_deleted_key_are_rejected_by_every_process(
     ada: Admin, aminata: Customer, lines: list[httpx2.AsyncClient]
 ) -> None:
     merchant = await ada.create_merchant()

@@ -1,5 +1,4 @@
-"""Support calls: a subscriber is blocked by mistake, forgets the PIN, changes it, locks it; and one
-whose record is closed to those who have no code from the subscriber's phone."""
+"""Support calls: a mistaken block, a forgotten PIN, and restricted records."""
 
 import pytest
 
@@ -14,7 +13,7 @@ NEW_PIN, LAST_PIN = "8264", "6419"
 
 @pytest.fixture
 async def sorie(ada: Admin) -> Admin:
-    """Answers the telephone."""
+    """Support user."""
     return await ada.create_admin("Sorie", "S")
 
 
@@ -33,13 +32,13 @@ async def till(ada: Admin) -> Terminal:
     return (await ada.create_merchant()).server
 
 
-async def test_a_support_call(
+async def test_support_unblocks_a_subscriber_and_resets_the_pin(
     platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")
     url = f"subscribers/{aminata.id}"
 
-    # "My card is refused." He finds her by her number: she is blocked.
+    # Support finds the blocked subscriber by phone number.
     answer = await sorie.post(f"{url}/block")
     assert require_error(answer) == (400, "INVALID_REQUEST")
     require_success(await sorie.post(f"{url}/block", reason="reported a theft"))
@@ -48,7 +47,7 @@ async def test_a_support_call(
     assert (found["id"], found["status"]) == (aminata.id, "BLOCKED")
     assert found["status_reason"] == "reported a theft"
 
-    # It was another card. He may block but not unblock; the officer may.
+    # Support may block but not unblock; a compliance officer may.
     answer = await sorie.post(f"{url}/unblock")
     assert require_error(answer) == (403, "FORBIDDEN")
     assert require_error_details(answer)["required"]
@@ -56,7 +55,7 @@ async def test_a_support_call(
     assert require_error(await officer.post(f"{url}/unblock")) == (409, "NOT_BLOCKED")
     require_success(await till.pay("10.00", aminata.card))
 
-    # "I have forgotten my PIN." She has tried, at the till and in the app, until it was locked.
+    # Wrong PINs at the terminal and in the app lock the PIN.
     answer = await till.pay("10.00", aminata.card, WRONG_PIN)
     assert require_error_details(answer)["attempts_remaining"] == 2
     answer = await aminata.app.post(f"{url}/verify-pin", pin=WRONG_PIN)
@@ -73,9 +72,9 @@ async def test_a_support_call(
         assert require_error(answer) == (403, "ACCOUNT_LOCKED")
     locked = (await aminata.get_record())["pin_locked_until"]
     assert require_error_details(answer)["locked_until"] == locked
-    require_success(await till.pay("10.00", aminata.card))  # a small payment needs no PIN
+    require_success(await till.pay("10.00", aminata.card))  # no PIN required
 
-    # He has a code sent to her phone; she reads it to him. He mistypes it once.
+    # A code is sent to the subscriber's phone; the first attempt is mistyped.
     require_success(await sorie.post(f"{url}/reset-pin"))
     code = await platform.get_pending_code(aminata.phone)
     mistyped = f"{(int(code) + 1) % 1_000_000:06d}"
@@ -84,12 +83,12 @@ async def test_a_support_call(
     assert require_error_details(answer)["attempts_remaining"] == 2
     require_success(await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=NEW_PIN))
     answer = await sorie.post(f"{url}/reset-pin/confirm", otp=code, new_pin=PIN)
-    assert require_error(answer) == (400, "INVALID_OTP")  # a code is good for once
+    assert require_error(answer) == (400, "INVALID_OTP")  # single use
     assert (await aminata.get_record())["pin_locked_until"] is None
     assert require_error(await till.pay("10.00", aminata.card, PIN)) == (400, "INVALID_PIN")
     require_success(await till.pay("10.00", aminata.card, NEW_PIN))
 
-    # Later she chooses one that she can remember.
+    # The subscriber changes the PIN.
     for body, code in (
         ({"old_pin": PIN, "new_pin": LAST_PIN}, "INVALID_PIN"),
         ({"old_pin": NEW_PIN, "new_pin": NEW_PIN}, "SAME_PIN"),
@@ -103,7 +102,7 @@ async def test_a_support_call(
     assert await aminata.get_balance() == "460.00"
 
 
-async def test_a_restricted_subscriber_is_opened_with_a_code_from_the_phone(
+async def test_restricted_subscriber_is_visible_only_with_a_code_from_the_phone(
     platform: Deployment, ada: Admin, sorie: Admin, aminata: Customer, till: Terminal
 ) -> None:
     officer = await ada.create_admin("Isata", "C")
@@ -111,7 +110,7 @@ async def test_a_restricted_subscriber_is_opened_with_a_code_from_the_phone(
     require_success(await officer.put(url, restricted=True))
     colleague = await ada.create_admin("Kadiatu", "S")
 
-    # Closed to the app, and to everybody at the desk, who cannot even find her.
+    # The record is hidden from the app and from all admins, also in lists.
     for caller in (aminata.app, sorie, ada):
         for path in (url, f"balance/{aminata.id}", f"cards/{aminata.card}"):
             assert require_error(await caller.get(path)) == (403, "OTP_REQUIRED")
@@ -119,12 +118,12 @@ async def test_a_restricted_subscriber_is_opened_with_a_code_from_the_phone(
         assert await caller.list_all("cards", search=aminata.card) == []
         answer = await caller.get("transactions", user_id=aminata.id)
         assert require_error(answer) == (403, "OTP_REQUIRED")
-    # Her card pays as before, and the messenger that she writes to knows her.
+    # The card and the messenger keep working.
     require_success(await till.pay("10.00", aminata.card, PIN))
     messenger = platform.create_messenger_app()
     assert require_success(await messenger.get(f"balance/{aminata.id}"))["balance"] == "490.00"
 
-    # She calls. With the code from her phone he sees her, and only he.
+    # The code grants access only to the admin who requested it.
     require_success(await sorie.post(f"{url}/restricted-access"))
     code = await platform.get_pending_code(aminata.phone)
     answer = await colleague.post(f"{url}/restricted-access/verify", otp=code)
@@ -139,7 +138,7 @@ async def test_a_restricted_subscriber_is_opened_with_a_code_from_the_phone(
     for caller in (aminata.app, colleague, ada):
         assert require_error(await caller.get(url)) == (403, "OTP_REQUIRED")
 
-    # Her card is stolen while they talk: blocking never waits for a code.
+    # Blocking a card or subscriber never requires a code.
     require_success(await colleague.post(f"cards/{aminata.card}/block", reason="stolen"))
     require_success(await colleague.post(f"{url}/block", reason="stolen bag"))
     assert require_error(await till.pay("1.00", aminata.card)) == (403, "CARD_NOT_ACTIVE")

@@ -1,4 +1,4 @@
-"""Before alerts, rules, admins, keys and webhook endpoints can be asked for."""
+"""Prerequisites of operations on alerts, rules, admins, keys, and webhook endpoints."""
 
 from fuzz.callers import Caller
 from fuzz.recipes.merchants import prepare_suspended_processor

@@ -1,4 +1,4 @@
-"""Before merchants, partners, agents and what they moved can be asked for."""
+"""Prerequisites of operations on merchants, partners, agents, and their transactions."""
 
 import httpx2
 

@@ -1,4 +1,4 @@
-"""Before the messenger can be asked."""
+"""Prerequisites of messenger operations."""
 
 from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Prerequisites, register_recipe

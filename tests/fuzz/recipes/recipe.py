@@ -1,5 +1,7 @@
-"""What must be there before an operation can succeed, where that is more than somebody with money:
-a blocked card before it is unblocked, a payment before its refund."""
+"""Prerequisites of operations that need more than a funded customer.
+
+Examples are a blocked card before it is unblocked, and a payment before its refund.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,12 +14,12 @@ V1 = "/api/v1"
 
 @dataclass
 class Prerequisites:
-    """Set in any case, also where nothing of the name was generated."""
+    """Values that are always set, even where no field of that name was generated."""
 
     path: Values = field(default_factory=dict)
     body: Values = field(default_factory=dict)
     caller: Caller | None = None
-    #: In the place of the whole body, and its media type.
+    #: Replaces the whole body, with its media type.
     content: tuple[bytes, str] | None = None
 
 

@@ -1,4 +1,4 @@
-"""All recipes, by the operations that they are for."""
+"""All recipes by operation."""
 
 from fuzz.recipes import admin, merchants, messenger, subscribers
 from fuzz.recipes.recipe import RECIPES, Prerequisites

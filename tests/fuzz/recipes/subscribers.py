@@ -1,4 +1,4 @@
-"""Before subscribers and their cards can be asked for."""
+"""Prerequisites of operations on subscribers and their cards."""
 
 import httpx2
 
@@ -9,7 +9,7 @@ from harness import PIN
 from journeys.api_caller import new_phone_number, require_success
 from tapgate.subscribers.kyc_documents.model import ImageRule
 
-#: What one subscriber can be asked for only once, or a few times.
+#: Actions that one subscriber allows only once or a few times.
 _SINGLE_USE_ACTIONS = ("block", "close", "change-pin", "reset-pin", "kyc-documents")
 
 
