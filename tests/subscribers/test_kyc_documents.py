@@ -476,7 +476,7 @@ async def test_unknown_subscriber_or_document_is_not_found(world: Harness) -> No
 
 
 async def create_verified_admin(world: Harness, record: dict[str, Any]) -> BearerAuth:
-    """Create an admin who has verified an access code for a restricted subscriber."""
+    """Create an admin with verified access to a restricted subscriber."""
     admin = await world.create_admin("C")
     url = f"{URL}/{record['id']}/restricted-access"
     await world.client.post(url, auth=admin)

@@ -101,7 +101,7 @@ async def test_invalid_filter_is_named(client: httpx2.AsyncClient, world: Harnes
 
 
 async def test_search_finds_any_part_of_name_phone_and_id_number(world: Harness) -> None:
-    # The phone number shares no digits with the search terms.
+    # Fixed phone numbers, so that no generated number matches a search term by accident.
     await world.create_subscriber(
         first_name="Élodie", last_name="N'Diaye", phone_number="+23276000000"
     )
