@@ -1,4 +1,4 @@
-"""Words that the tests of admins share."""
+"""Constants and types shared by admin tests."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

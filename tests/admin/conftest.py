@@ -1,4 +1,4 @@
-"""Admins to play with, and what the audit log says about them."""
+"""Fixtures for admin tests: logged-in admins and audit log queries."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tapgate.edge.services import Services
 
 @pytest.fixture
 def log_in(client: httpx2.AsyncClient) -> LogIn:
-    """The headers of a new session."""
+    """Return a function that logs in and returns the headers of the new session."""
 
     async def log_in(email: str = EMAIL, password: str = PASSWORD) -> Headers:
         answer = await client.post(
@@ -26,14 +26,14 @@ def log_in(client: httpx2.AsyncClient) -> LogIn:
 
 @pytest.fixture
 async def ada(services: Services, log_in: LogIn) -> Headers:
-    """The first system_admin, logged in."""
+    """Create the first system_admin and return the headers of its session."""
     await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
     return await log_in()
 
 
 @pytest.fixture
 async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
-    """Another admin's record: a system_admin, like Ada."""
+    """Create a second system_admin and return its record."""
     new = {"email": "ben@example.com", "password": PASSWORD, "name": "Ben", "role": "system_admin"}
     answer = await client.post("/api/v1/admin/users", json=new, headers=ada)
     assert answer.status_code == 201, answer.text
@@ -42,7 +42,7 @@ async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
 
 @pytest.fixture
 def entries(client: httpx2.AsyncClient, ada: Headers) -> ListAuditEntries:
-    """What the audit log has about an event, newest first."""
+    """Return a function that lists the audit entries of an event, newest first."""
 
     async def entries(event: str, **filters: str) -> list[dict[str, Any]]:
         answer = await client.get(

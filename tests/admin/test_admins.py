@@ -1,4 +1,4 @@
-"""Admins make, disable and enable each other."""
+"""Creating, listing, disabling and enabling admins."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ NEW_ADMIN = {
 }
 
 
-async def test_an_admin_is_created_and_can_log_in(
+async def test_created_admin_can_log_in(
     client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, entries: ListAuditEntries
 ) -> None:
     answer = await client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada)
@@ -54,7 +54,7 @@ async def test_an_admin_is_created_and_can_log_in(
     }
 
 
-async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
+async def test_duplicate_email_is_rejected(client: httpx2.AsyncClient, ada: Headers) -> None:
     answers = await asyncio.gather(
         *(client.post(ADMINS_URL, json=NEW_ADMIN, headers=ada) for _ in range(3)),
         client.post(ADMINS_URL, json=NEW_ADMIN | {"email": "eve@example.com"}, headers=ada),
@@ -78,7 +78,7 @@ async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: H
         ("role", "king"),
     ],
 )
-async def test_what_is_not_acceptable_is_named_but_not_repeated(
+async def test_invalid_field_is_named_without_echoing_its_value(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: str
 ) -> None:
     new = NEW_ADMIN | {"name": "Eve Everly Evans"} | {field: value}
@@ -89,10 +89,10 @@ async def test_what_is_not_acceptable_is_named_but_not_repeated(
 
 
 @pytest.mark.parametrize("password", ["Password123!", "x" * 12, "everly-20262026"])
-async def test_production_alone_refuses_what_is_easy_to_guess(
+async def test_weak_password_is_rejected_only_in_production(
     client: httpx2.AsyncClient, ada: Headers, services: Services, password: str
 ) -> None:
-    """The interface asks for twelve characters, and those who try it out choose such ones."""
+    """The API requires twelve characters, and evaluators of the platform pick simple passwords."""
     new = NEW_ADMIN | {"name": "Eve Everly Evans", "password": password}
     anywhere = services.settings
     services.settings = msgspec.structs.replace(anywhere, environment="production")
@@ -104,7 +104,7 @@ async def test_production_alone_refuses_what_is_easy_to_guess(
 
 
 @pytest.mark.parametrize("missing", NEW_ADMIN)
-async def test_every_field_is_needed(
+async def test_every_field_is_required(
     client: httpx2.AsyncClient, ada: Headers, missing: str
 ) -> None:
     new = {field: value for field, value in NEW_ADMIN.items() if field != missing}
@@ -112,7 +112,7 @@ async def test_every_field_is_needed(
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_admins_are_listed_newest_first_in_pages(
+async def test_admins_are_paged_newest_first(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
 ) -> None:
     first = (await client.get(ADMINS_URL, params={"limit": 1}, headers=ada)).json()
@@ -123,7 +123,7 @@ async def test_admins_are_listed_newest_first_in_pages(
     assert (second["has_more"], second["next_cursor"]) == (False, None)
 
 
-async def test_a_disabled_admin_is_out_at_once_in_every_process(
+async def test_disabling_an_admin_ends_its_sessions_in_every_process(
     *,
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
@@ -146,7 +146,7 @@ async def test_a_disabled_admin_is_out_at_once_in_every_process(
     assert entry["changes"] == {"status": ["active", "disabled"]}
 
 
-async def test_an_enabled_admin_logs_in_anew(
+async def test_enabled_admin_must_log_in_again(
     client: httpx2.AsyncClient,
     ada: Headers,
     ben: dict[str, Any],
@@ -163,7 +163,7 @@ async def test_an_enabled_admin_logs_in_anew(
     assert entry["changes"] == {"status": ["disabled", "active"]}
 
 
-async def test_a_state_is_not_entered_twice(
+async def test_admin_cannot_be_disabled_or_enabled_twice(
     client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
 ) -> None:
     answer = await client.post(f"{ADMINS_URL}/{ben['id']}/enable", headers=ada)
@@ -177,7 +177,7 @@ async def test_a_state_is_not_entered_twice(
 @pytest.mark.parametrize(
     "shown", [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"]
 )
-async def test_an_unknown_admin_is_not_found(
+async def test_unknown_admin_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, action: str, shown: str
 ) -> None:
     answer = await client.post(f"{ADMINS_URL}/{shown}/{action}", headers=ada)
@@ -185,7 +185,7 @@ async def test_an_unknown_admin_is_not_found(
 
 
 @pytest.mark.usefixtures("ben")
-async def test_nobody_disables_themselves(
+async def test_admin_cannot_disable_their_own_account(
     client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     own_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
@@ -195,10 +195,10 @@ async def test_nobody_disables_themselves(
     assert await entries("admin.disabled") == []
 
 
-async def test_the_last_system_admin_stays(
+async def test_last_system_admin_cannot_be_disabled(
     client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
 ) -> None:
-    """As if Ben's request had been let in just before Ada disabled him."""
+    """Simulates a request of Ben that was authorized just before Ada disabled him."""
     await client.post(f"{ADMINS_URL}/{ben['id']}/disable", headers=ada)
     adas_id = ids.decode(
         ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
@@ -212,7 +212,7 @@ async def test_the_last_system_admin_stays(
     assert refusal.value.message == "The last active system_admin cannot be disabled"
 
 
-async def test_two_who_disable_each_other_at_once_do_not_both_succeed(
+async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(
     *,
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
@@ -233,7 +233,7 @@ async def test_two_who_disable_each_other_at_once_do_not_both_succeed(
     assert active == 1
 
 
-async def test_there_is_one_first_admin_however_many_processes_start(services: Services) -> None:
+async def test_concurrent_startups_create_one_first_admin(services: Services) -> None:
     made = await asyncio.gather(
         *(
             operations.create_first_admin(services, email=f"A{n}@example.com", password=PASSWORD)

@@ -1,4 +1,4 @@
-"""An API key is the owner of its idempotency keys and keeps them when it is rotated."""
+"""Idempotency keys belong to an API key and survive its rotation."""
 
 import asyncio
 from typing import Any
@@ -41,7 +41,7 @@ async def _get_balance(world: Harness, subscriber_id: str) -> int:
     return balance
 
 
-async def test_retry_with_the_rotated_key_replays(world: Harness) -> None:
+async def test_retry_with_the_rotated_key_returns_the_original_response(world: Harness) -> None:
     sender, admin = await world.create_subscriber(balance="100"), await world.create_admin()
     key = await world.create_api_key("payments:write")
     body = await _build_transfer(world, "one", sender["id"])
@@ -50,13 +50,13 @@ async def test_retry_with_the_rotated_key_replays(world: Harness) -> None:
     rotated = await _rotate_key(world, key, admin)
     retried = await world.client.post(TRANSFER_URL, json=body, auth=rotated)
     assert (retried.content, retried.headers["idempotent-replayed"]) == (paid.content, "true")
-    assert await _get_balance(world, sender["id"]) == 89_85  # 10.00 and the fee, once
+    assert await _get_balance(world, sender["id"]) == 89_85  # charged once: 10.00 plus the fee
 
 
 async def test_rotation_with_grace_interrupts_no_payment(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: Harness
 ) -> None:
-    """Both secrets pay, in parallel retries over two processes, and every request pays once."""
+    """Both secrets work in concurrent retries across two processes, and each request pays once."""
     await world.disable_compliance_rules()
     sender, admin = await world.create_subscriber(balance="1000"), await world.create_admin()
     keys = [await world.create_api_key("payments:write")]

@@ -1,4 +1,4 @@
-"""API keys have rate limits, allowed addresses and an expiry of their own, and can be changed."""
+"""API key settings: rate limit, allowed IP addresses, expiry, updates and rotation."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ async def update_key(
 
 @pytest.fixture
 async def at(services: Services) -> AsyncIterator[ClientAtAddress]:
-    """A client that calls from the given address."""
+    """Yield a function that returns a client with the given IP address."""
     app = create_app(services)
     async with AsyncExitStack() as stack:
 
@@ -55,7 +55,7 @@ async def at(services: Services) -> AsyncIterator[ClientAtAddress]:
         yield at
 
 
-async def test_defaults_are_the_platforms(client: httpx2.AsyncClient, ada: Headers) -> None:
+async def test_new_key_uses_the_platform_defaults(client: httpx2.AsyncClient, ada: Headers) -> None:
     key = await create_key(client, ada)
     for field in ("rate_limit", "burst", "allowed_ips", "expires_at", "last_used_at"):
         assert key[field] is None
@@ -63,7 +63,7 @@ async def test_defaults_are_the_platforms(client: httpx2.AsyncClient, ada: Heade
     assert response.headers["x-ratelimit-limit"] == "100000"
 
 
-async def test_settings_are_changed_and_recorded(
+async def test_settings_are_changed_and_audited(
     client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     key = await create_key(client, ada)
@@ -95,7 +95,7 @@ async def test_settings_are_changed_and_recorded(
     assert entry["changes"]["rate_limit"] == [None, 5]
 
     assert await update_key(client, ada, key, name="Kiosk", rate_limit=None) == record
-    assert len(await entries("api_key.updated")) == 1  # nothing was changed
+    assert len(await entries("api_key.updated")) == 1  # the second update changed nothing
 
     reset = {"rate_limit": "", "burst": "", "allowed_ips": [], "expires_at": ""}
     record = await update_key(client, ada, key, **reset)
@@ -124,7 +124,7 @@ async def test_settings_are_changed_and_recorded(
         ("expires_at", "tomorrow", "expires_at"),
     ],
 )
-async def test_unacceptable_settings_are_named(
+async def test_invalid_settings_are_named(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
 ) -> None:
     key = await create_key(client, ada)
@@ -153,7 +153,7 @@ async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
 
 
 @pytest.mark.parametrize("field", ["rate_limit", "burst"])
-async def test_a_number_in_words_is_refused(
+async def test_number_given_as_a_string_is_rejected(
     client: httpx2.AsyncClient, ada: Headers, field: str
 ) -> None:
     key = await create_key(client, ada)
@@ -162,14 +162,14 @@ async def test_a_number_in_words_is_refused(
 
 
 @pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
-async def test_an_unknown_key_cannot_be_changed(
+async def test_unknown_key_cannot_be_changed(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
     response = await client.put(f"{KEYS_URL}/{shown}", json={"name": "Kiosk"}, headers=ada)
     assert (response.status_code, response.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_a_deleted_key_cannot_be_changed(client: httpx2.AsyncClient, ada: Headers) -> None:
+async def test_deleted_key_cannot_be_changed(client: httpx2.AsyncClient, ada: Headers) -> None:
     key = await create_key(client, ada)
     await client.delete(f"{KEYS_URL}/{key['id']}", headers=ada)
     response = await client.put(f"{KEYS_URL}/{key['id']}", json={"name": "Kiosk"}, headers=ada)
@@ -187,7 +187,7 @@ async def test_changed_scopes_apply_in_every_process(
         assert (await process.get(CARDS_URL, headers=headers)).status_code == 403
 
 
-async def test_parallel_changes_of_different_fields_all_hold(
+async def test_concurrent_updates_of_different_fields_are_all_kept(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     key = await create_key(client, ada)
@@ -202,7 +202,7 @@ async def test_parallel_changes_of_different_fields_all_hold(
     assert record["allowed_ips"] == ["203.0.113.0/24"]
 
 
-async def test_a_key_is_refused_from_other_addresses(
+async def test_key_is_rejected_from_other_addresses(
     client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers, entries: ListAuditEntries
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24", "2001:db8::/32"])
@@ -217,7 +217,7 @@ async def test_a_key_is_refused_from_other_addresses(
     assert (await at("198.51.100.7").get(CARDS_URL, headers=headers)).status_code == 200
 
 
-async def test_the_client_address_is_the_one_behind_trusted_proxies(
+async def test_client_address_is_taken_from_trusted_proxies_only(
     services: Services, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
@@ -237,7 +237,7 @@ async def test_the_client_address_is_the_one_behind_trusted_proxies(
     assert await status("198.51.100.7", "203.0.113.7") == 403  # not a trusted proxy
 
 
-async def test_refused_addresses_do_not_use_up_the_rate_of_the_key(
+async def test_rejected_addresses_do_not_consume_the_rate_limit_of_the_key(
     client: httpx2.AsyncClient, at: ClientAtAddress, ada: Headers
 ) -> None:
     key = await create_key(client, ada, rate_limit=1, burst=1, allowed_ips=["203.0.113.0/24"])
@@ -249,7 +249,7 @@ async def test_refused_addresses_do_not_use_up_the_rate_of_the_key(
     ).status_code == 200
 
 
-async def test_rate_limit_of_a_key_holds_over_all_processes(
+async def test_rate_limit_of_a_key_is_shared_by_all_processes(
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
     ada: Headers,
@@ -257,7 +257,9 @@ async def test_rate_limit_of_a_key_holds_over_all_processes(
 ) -> None:
     key, free = await create_key(client, ada, rate_limit=1, burst=3), await create_key(client, ada)
     headers = build_headers(key["key"])
-    monkeypatch.setattr(time, "monotonic_ns", lambda: 7_000_000_000)  # no token comes back
+    monkeypatch.setattr(
+        time, "monotonic_ns", lambda: 7_000_000_000
+    )  # the token bucket never refills
     responses = [
         await process.get(CARDS_URL, headers=headers) for process in (client, other_client) * 2
     ]
@@ -275,7 +277,7 @@ async def test_rate_limit_of_a_key_holds_over_all_processes(
         assert (response.status_code, response.headers["x-ratelimit-limit"]) == (200, "50")
 
 
-async def test_last_use_is_shown(
+async def test_last_use_is_recorded_only_for_accepted_requests(
     client: httpx2.AsyncClient, at: ClientAtAddress, services: Services, ada: Headers
 ) -> None:
     key = await create_key(client, ada, allowed_ips=["203.0.113.0/24"])
@@ -293,7 +295,7 @@ async def test_last_use_is_shown(
     assert used >= key["created_at"]
 
 
-async def test_parallel_rotations_leave_one_current_key(
+async def test_concurrent_rotations_leave_one_current_key(
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
     ada: Headers,
@@ -344,7 +346,7 @@ async def test_rotation_shows_the_new_key_once_and_keeps_the_settings(
 
 
 @pytest.mark.parametrize("grace", [-1, 86_401])
-async def test_grace_period_out_of_range_is_refused(
+async def test_grace_period_out_of_range_is_rejected(
     client: httpx2.AsyncClient, ada: Headers, grace: int
 ) -> None:
     key = await create_key(client, ada)
@@ -357,7 +359,7 @@ async def test_grace_period_out_of_range_is_refused(
 
 
 @pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), "shop"])
-async def test_an_unknown_key_cannot_be_rotated(
+async def test_unknown_key_cannot_be_rotated(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
     response = await client.post(f"{KEYS_URL}/{shown}/rotate", headers=ada)

@@ -1,4 +1,4 @@
-"""API keys are given out, shown once and taken back."""
+"""Creating, listing and deleting API keys."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ NEW_KEY: dict[str, Any] = {
 
 
 async def _get_status(client: httpx2.AsyncClient, key: str) -> int:
-    """403 for a good key, which never may do this; 401 for one that is none."""
+    """Return 403 for a valid key, which never has access here, and 401 for an invalid one."""
     return (await client.get(KEYS_URL, headers={"Authorization": f"Bearer {key}"})).status_code
 
 
-async def test_a_key_is_created_and_shown_once(
+async def test_key_is_created_and_shown_once(
     client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     answer = await client.post(KEYS_URL, json=NEW_KEY, headers=ada)
@@ -46,7 +46,7 @@ async def test_a_key_is_created_and_shown_once(
 
 
 @pytest.mark.parametrize("expires", [{}, {"expires_at": None}])
-async def test_a_key_need_not_expire(
+async def test_key_expiry_is_optional(
     client: httpx2.AsyncClient, ada: Headers, expires: dict[str, None]
 ) -> None:
     new = {"name": "Shop", "scopes": ["cards:read"], **expires}
@@ -66,7 +66,7 @@ async def test_a_key_need_not_expire(
         ("expires_at", "2999-01-31T12:00:00", "expires_at"),
     ],
 )
-async def test_what_is_not_acceptable_is_named(
+async def test_invalid_field_is_named(
     client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
 ) -> None:
     answer = await client.post(KEYS_URL, json=NEW_KEY | {field: value}, headers=ada)
@@ -77,14 +77,14 @@ async def test_what_is_not_acceptable_is_named(
 @pytest.mark.parametrize(
     "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW_KEY | {"scopes": "cards:read"}]
 )
-async def test_a_shape_that_is_wrong_is_400(
+async def test_malformed_body_is_400(
     client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
 ) -> None:
     answer = await client.post(KEYS_URL, json=body, headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
 
 
-async def test_a_deleted_key_is_refused_at_once_in_every_process(
+async def test_deleted_key_is_rejected_immediately_in_every_process(
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
     ada: Headers,
@@ -105,16 +105,14 @@ async def test_a_deleted_key_is_refused_at_once_in_every_process(
 
 
 @pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
-async def test_an_unknown_key_is_not_found(
+async def test_unknown_key_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
     answer = await client.delete(f"{KEYS_URL}/{shown}", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
 
 
-async def test_keys_are_listed_newest_first_in_pages(
-    client: httpx2.AsyncClient, ada: Headers
-) -> None:
+async def test_keys_are_paged_newest_first(client: httpx2.AsyncClient, ada: Headers) -> None:
     for name in ("one", "two", "three"):
         await client.post(KEYS_URL, json=NEW_KEY | {"name": name}, headers=ada)
     first = (await client.get(KEYS_URL, params={"limit": 2}, headers=ada)).json()
@@ -124,7 +122,7 @@ async def test_keys_are_listed_newest_first_in_pages(
     assert [key["name"] for key in second["data"]] == ["one"]
 
 
-async def test_a_scope_named_twice_is_kept_once(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_duplicate_scopes_are_removed(client: httpx2.AsyncClient, world: Harness) -> None:
     new = {"name": "Shop", "scopes": ["cards:write", "cards:read", "cards:write"]}
     answer = await client.post("/api/v1/admin/api-keys", json=new, auth=await world.create_admin())
     assert answer.json()["scopes"] == ["cards:write", "cards:read"]

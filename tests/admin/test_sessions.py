@@ -1,4 +1,4 @@
-"""Logging in, going on and logging out."""
+"""Admin login, token refresh and logout."""
 
 import httpx2
 import pytest
@@ -16,7 +16,7 @@ async def _is_logged_in(client: httpx2.AsyncClient, headers: Headers) -> bool:
     return (await client.get("/api/v1/admin/me", headers=headers)).status_code == 200
 
 
-async def test_a_login_gives_tokens_and_is_recorded(
+async def test_login_returns_tokens_and_is_audited(
     client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     answer = await _log_in(client, EMAIL.upper(), PASSWORD)
@@ -32,7 +32,7 @@ async def test_a_login_gives_tokens_and_is_recorded(
     assert newest["request_id"] == answer.headers["X-Request-ID"]
 
 
-async def test_me_is_who_logged_in(client: httpx2.AsyncClient, ada: Headers) -> None:
+async def test_me_returns_the_logged_in_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
     me = (await client.get("/api/v1/admin/me", headers=ada)).json()
     assert me.keys() == {"id", "email", "name", "role", "created_at", "last_login_at"}
     assert (me["email"], me["role"]) == (EMAIL, "system_admin")
@@ -40,10 +40,10 @@ async def test_me_is_who_logged_in(client: httpx2.AsyncClient, ada: Headers) -> 
     assert me["last_login_at"] >= me["created_at"]
 
 
-async def test_a_password_in_the_place_of_the_email_is_not_kept(
+async def test_password_typed_as_the_email_is_not_stored(
     client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries
 ) -> None:
-    """Many a password has the form of an e-mail, and entries are there for ever."""
+    """Some passwords look like email addresses, and audit entries are permanent."""
     slips = ("Tr0ub4dor@horse", "Tr0ub4dor@horse", "another@slip")
     for slip in slips:
         answer = await _log_in(client, slip, "ada@example.com")
@@ -58,7 +58,7 @@ async def test_a_password_in_the_place_of_the_email_is_not_kept(
 
 @pytest.mark.usefixtures("ada")
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
-async def test_a_failed_login_is_refused_alike_and_recorded_without_the_password(
+async def test_failed_login_gets_the_same_error_and_is_audited_without_the_password(
     client: httpx2.AsyncClient, services: Services, entries: ListAuditEntries, email: str
 ) -> None:
     answer = await _log_in(client, email, "incorrect horse")
@@ -74,7 +74,7 @@ async def test_a_failed_login_is_refused_alike_and_recorded_without_the_password
     assert "incorrect horse" not in str(everything)
 
 
-async def test_five_failures_shut_out_the_right_password_too(
+async def test_five_failed_logins_block_the_correct_password_too(
     client: httpx2.AsyncClient, ada: Headers, entries: ListAuditEntries
 ) -> None:
     for _ in range(5):
@@ -95,14 +95,14 @@ async def test_five_failures_shut_out_the_right_password_too(
         ({"email": EMAIL, "password": ""}, 422),
     ],
 )
-async def test_a_login_that_cannot_be_one_is_not_tried(
+async def test_malformed_login_is_rejected(
     client: httpx2.AsyncClient, body: dict[str, object], status: int
 ) -> None:
     assert (await client.post("/api/v1/admin/login", json=body)).status_code == status
 
 
 @pytest.mark.usefixtures("ada")
-async def test_a_refresh_token_is_good_for_once_and_its_second_use_ends_the_session(
+async def test_refresh_token_reuse_ends_the_session(
     client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, entries: ListAuditEntries
 ) -> None:
     first = (await _log_in(client, EMAIL, PASSWORD)).json()
@@ -123,13 +123,13 @@ async def test_a_refresh_token_is_good_for_once_and_its_second_use_ends_the_sess
     assert entry["reason"] == "A refresh token was used a second time"
 
 
-async def test_an_unknown_refresh_token_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_unknown_refresh_token_is_rejected(client: httpx2.AsyncClient) -> None:
     answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": "guess"})
     assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
     assert "guess" not in answer.text
 
 
-async def test_a_logout_ends_the_session_in_every_process_and_no_other_session(
+async def test_logout_ends_only_its_own_session_in_every_process(
     client: httpx2.AsyncClient,
     other_client: httpx2.AsyncClient,
     ada: Headers,
@@ -147,7 +147,7 @@ async def test_a_logout_ends_the_session_in_every_process_and_no_other_session(
     assert entry["actor"]["id"] == entry["resource_id"]
 
 
-async def test_an_access_token_is_no_refresh_token(
+async def test_access_token_is_not_accepted_as_a_refresh_token(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     admin = await world.create_admin()

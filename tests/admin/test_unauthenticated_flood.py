@@ -1,4 +1,4 @@
-"""Callers without a good credential cause a bounded amount of work, whatever they send."""
+"""Callers without a valid credential cause a bounded amount of work."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ FLOOD_REQUESTS = 60
 
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
-    """A small burst, which no time refills: see `_frozen_rates`."""
+    """Return settings with a small burst, which `_frozen_rates` keeps from refilling."""
     return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
@@ -33,14 +33,14 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 
 @pytest.fixture(autouse=True)
 def _frozen_rates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No token comes back during a test."""
+    """Freeze the clock of the rate limiter, so that buckets do not refill during a test."""
     now = time.monotonic_ns()
     monkeypatch.setattr(time, "monotonic_ns", lambda: now)
 
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The SQL of every single statement that the process runs."""
+    """Record the SQL of every `fetchrow` call in this process."""
     ran: list[str] = []
     fetchrow = Database.fetchrow
 
@@ -57,7 +57,7 @@ def build_unknown_key_headers() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["api key", "signature", "ended session", "console session"])
-async def test_unknown_credentials_reach_the_database_only_within_the_rate(
+async def test_unknown_credentials_reach_the_database_only_within_the_rate_limit(
     world: Harness, statements: list[str], kind: str
 ) -> None:
     path, headers, caller = "/api/v1/subscribers", {}, None
@@ -82,7 +82,7 @@ async def test_unknown_credentials_reach_the_database_only_within_the_rate(
     assert len(statements) == BURST_LIMIT
 
 
-async def test_parallel_guesses_do_not_outrun_the_rate(
+async def test_concurrent_guesses_do_not_exceed_the_rate_limit(
     client: httpx2.AsyncClient, statements: list[str]
 ) -> None:
     guesses = [
@@ -96,7 +96,9 @@ async def test_parallel_guesses_do_not_outrun_the_rate(
     assert len(statements) == BURST_LIMIT
 
 
-async def test_good_callers_of_the_same_address_are_served_during_a_flood(world: Harness) -> None:
+async def test_valid_callers_from_the_same_address_are_served_during_a_flood(
+    world: Harness,
+) -> None:
     key, admin = await world.create_api_key("subscribers:read"), await world.create_admin("S")
     for caller in (key, admin):
         assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
@@ -104,13 +106,15 @@ async def test_good_callers_of_the_same_address_are_served_during_a_flood(world:
         await world.client.get("/api/v1/subscribers", headers=build_unknown_key_headers())
     for caller in (key, admin):
         assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
-    # Also after another session's end, which empties the cache of sessions.
+    # Also after another session ends, which clears the session cache.
     another = await world.create_admin("C")
     assert (await world.client.post("/api/v1/admin/logout", auth=another)).status_code in (204, 429)
     assert (await world.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
 
 
-async def test_a_good_credential_costs_the_address_nothing(world: Harness) -> None:
+async def test_valid_credentials_do_not_consume_the_rate_limit_of_the_address(
+    world: Harness,
+) -> None:
     for _ in range(BURST_LIMIT + 5):
         key = await world.create_api_key("subscribers:read")
         assert (await world.client.get("/api/v1/subscribers", auth=key)).status_code == 200
@@ -120,7 +124,7 @@ async def test_a_good_credential_costs_the_address_nothing(world: Harness) -> No
 async def clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
-    """An attacker and an admin on different addresses of a gateway with an ordinary rate."""
+    """Yield clients of an attacker and an admin with different IP addresses and default limits."""
     ordinary = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )
@@ -139,7 +143,7 @@ async def clients(
             yield attacker, admin
 
 
-async def test_a_login_flood_of_one_address_does_not_keep_out_others(
+async def test_login_flood_from_one_address_does_not_block_other_addresses(
     world: Harness, clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
 ) -> None:
     attacker, admin = clients
@@ -163,7 +167,7 @@ async def test_a_login_flood_of_one_address_does_not_keep_out_others(
     assert sum(answer.status_code == 401 for answer in answers) <= 31
 
 
-async def test_failed_logins_of_an_address_are_limited_whatever_the_email(
+async def test_failed_logins_are_limited_per_address_across_emails(
     clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
 ) -> None:
     attacker, other = clients
@@ -179,6 +183,6 @@ async def test_failed_logins_of_an_address_are_limited_whatever_the_email(
     first = await statuses("/api/v1/admin/login", attacker, 40)
     assert first[:30] == [401] * 30
     assert first[-1] == 429
-    # The console's form is the same login.
+    # The console's sign-in form shares the limit.
     assert 429 in await statuses("/console/sign-in", attacker, 3)
     assert await statuses("/console/sign-in", other, 1) == [401]

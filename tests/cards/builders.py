@@ -1,4 +1,4 @@
-"""Cards as tests need them: new ones, what is done to them, and what was told about it."""
+"""Builders for card tests: create, link, block and read cards, and list published events."""
 
 import itertools
 from typing import Any
@@ -14,7 +14,7 @@ _sequence = itertools.count(1)
 
 
 async def create_card(world: Harness, **fields: Any) -> str:
-    """The serial of a card that nobody has."""
+    """Create an unassigned card and return its serial."""
     number, now = next(_sequence), world.services.clock()
     columns = {
         "id": world.services.new_id(),
@@ -91,7 +91,7 @@ def parse_error(answer: httpx2.Response) -> tuple[int, str]:
 
 
 async def subscribe_to_events(world: Harness) -> None:
-    """Somebody wants to be told everything."""
+    """Create a webhook endpoint subscribed to all events."""
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
@@ -100,7 +100,7 @@ async def subscribe_to_events(world: Harness) -> None:
 
 
 async def list_events(world: Harness) -> list[tuple[str, Any]]:
-    """What listeners are told about cards and subscribers, in order."""
+    """Return the published card and subscriber events in order."""
     rows = await world.services.database.fetch(
         "SELECT type, data FROM events WHERE type NOT LIKE 'transaction.%' ORDER BY id"
     )

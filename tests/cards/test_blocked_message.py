@@ -1,4 +1,4 @@
-"""Whose card is blocked is told on the phone: by whomever, for whatever reason, with the change."""
+"""Message to the wallet owner when a card is blocked, enqueued with the status change."""
 
 import asyncio
 from datetime import timedelta
@@ -20,13 +20,13 @@ REASON_TEXTS = {
 }
 
 
-def test_every_reason_has_words() -> None:
+def test_every_block_reason_has_a_text() -> None:
     assert REASON_TEXTS == model.BLOCK_REASON_TEXTS
     assert REASON_TEXTS.keys() == model._TRANSITIONS_BY_REASON.keys()
 
 
 @pytest.mark.parametrize("reason", REASON_TEXTS)
-async def test_the_holder_is_told_which_card_and_why(world: Harness, reason: str) -> None:
+async def test_block_message_names_the_card_and_the_reason(world: Harness, reason: str) -> None:
     holder = await world.create_subscriber()
     serial = await world.create_card(holder["id"])
     assert (await block_card(world, serial, reason)).status_code == 200
@@ -34,7 +34,7 @@ async def test_the_holder_is_told_which_card_and_why(world: Harness, reason: str
     assert sent == [[f"••••{serial[-4:]}", REASON_TEXTS[reason]]]
 
 
-async def test_it_is_worth_telling_for_a_day(world: Harness) -> None:
+async def test_block_message_expires_after_a_day(world: Harness) -> None:
     before = world.services.clock()
     await block_card(world, await world.create_card((await world.create_subscriber())["id"]))
     until = await world.services.database.fetchval("SELECT expires_at FROM messages")
@@ -42,7 +42,7 @@ async def test_it_is_worth_telling_for_a_day(world: Harness) -> None:
     assert before + day <= until <= world.services.clock() + day
 
 
-async def test_whoever_blocks_it(world: Harness) -> None:
+async def test_block_message_is_sent_for_every_kind_of_caller(world: Harness) -> None:
     holder = await world.create_restricted_subscriber()
     for caller in (
         await world.create_admin("S"),
@@ -55,7 +55,7 @@ async def test_whoever_blocks_it(world: Harness) -> None:
     assert len(await world.list_pending_messages(holder["phone_number"], "card_blocked")) == 3
 
 
-async def test_a_childs_card_is_told_to_the_wallets_owner(world: Harness) -> None:
+async def test_block_message_for_a_child_card_goes_to_the_parent(world: Harness) -> None:
     parent = await world.create_subscriber()
     serial = await create_card(world)
     assert (await link_child_card(world, serial, parent["id"])).status_code in (200, 201)
@@ -63,7 +63,7 @@ async def test_a_childs_card_is_told_to_the_wallets_owner(world: Harness) -> Non
     assert len(await world.list_pending_messages(parent["phone_number"], "card_blocked")) == 1
 
 
-async def test_a_blocked_card_that_turns_out_to_be_lost_is_told_again(world: Harness) -> None:
+async def test_blocked_card_reported_lost_sends_another_message(world: Harness) -> None:
     holder = await world.create_subscriber()
     serial = await world.create_card(holder["id"])
     await block_card(world, serial, "fraud")
@@ -73,7 +73,7 @@ async def test_a_blocked_card_that_turns_out_to_be_lost_is_told_again(world: Har
     assert [words for _, words in sent] == [REASON_TEXTS["lost"], REASON_TEXTS["fraud"]]
 
 
-async def test_refusals_and_unblocking_tell_nothing(world: Harness) -> None:
+async def test_rejected_block_and_unblock_send_no_message(world: Harness) -> None:
     holder = await world.create_subscriber()
     lost = await world.create_card(holder["id"], status="LOST")
     assert parse_error(await block_card(world, lost)) == (409, "ALREADY_BLOCKED")
@@ -86,14 +86,14 @@ async def test_refusals_and_unblocking_tell_nothing(world: Harness) -> None:
     assert await world.services.database.fetchval("SELECT count(*) FROM messages") == 0
 
 
-async def test_blocked_by_many_at_once_it_is_told_once(world: Harness) -> None:
+async def test_concurrent_blocks_send_one_message(world: Harness) -> None:
     holder = await world.create_subscriber()
     serial = await world.create_card(holder["id"])
     await asyncio.gather(*(block_card(world, serial) for _ in range(5)))
     assert len(await world.list_pending_messages(holder["phone_number"], "card_blocked")) == 1
 
 
-async def test_it_is_told_only_if_it_happened(
+async def test_failed_block_sends_no_message(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = await world.create_subscriber()

@@ -1,4 +1,4 @@
-"""Linking cards: whose PIN, which cards, and what happens when two want the same."""
+"""Linking cards: PIN checks, eligible cards, child cards and concurrent requests."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ CARD_FIELDS = (
 
 
 async def pay_by_card(world: Harness, serial: str, amount: str, pin: str) -> Outcome:
-    """A payment with a card, to another subscriber."""
+    """Pay another subscriber with a card."""
     receiver = ids.decode(ids.SUBSCRIBER, (await world.create_subscriber())["id"]) or 0
     return await world.services.ledger.submit(
         Command(
@@ -48,7 +48,7 @@ async def pay_by_card(world: Harness, serial: str, amount: str, pin: str) -> Out
     )
 
 
-async def test_a_linked_card_is_its_subscribers(world: Harness) -> None:
+async def test_linked_card_belongs_to_the_subscriber_and_can_pay(world: Harness) -> None:
     holder = await world.create_subscriber(balance="500.00")
     serial = await create_card(world, uid="04:A2:B3:C4:D5:E6:F7")
     before = await get_card(world, serial)
@@ -77,7 +77,7 @@ async def test_a_linked_card_is_its_subscribers(world: Harness) -> None:
     assert answer.json()["cards_count"] == 1
 
 
-async def test_a_child_card_has_a_pin_and_a_limit_of_its_own(world: Harness) -> None:
+async def test_child_card_has_its_own_pin_and_daily_limit(world: Harness) -> None:
     holder = await world.create_subscriber(balance="500.00")
     serial = await create_card(world)
     answer = await link_child_card(world, serial, holder["id"], child_relationship="son")
@@ -98,7 +98,7 @@ async def test_a_child_card_has_a_pin_and_a_limit_of_its_own(world: Harness) -> 
     assert not re.search(rf"\b{CHILD_PIN}\b", answer.text), "alone, and not within an id"
 
 
-async def test_a_parents_name_follows_its_subscriber(world: Harness) -> None:
+async def test_parent_card_holder_name_follows_the_subscriber(world: Harness) -> None:
     holder = await world.create_subscriber()
     own, childs = await create_card(world), await create_card(world)
     await link_card(world, own, holder["id"])
@@ -112,14 +112,14 @@ async def test_a_parents_name_follows_its_subscriber(world: Harness) -> None:
     assert (await get_card(world, childs))["holder_name"] == "Ibrahim Kamara"
 
 
-async def test_a_subscriber_may_have_several_cards(world: Harness) -> None:
+async def test_subscriber_can_have_several_cards(world: Harness) -> None:
     holder = await world.create_subscriber()
     for _ in range(6):
         assert (await link_card(world, await create_card(world), holder["id"])).status_code == 200
 
 
 @pytest.mark.parametrize("verb", ["link", "child"])
-async def test_what_is_unknown_is_not_found(world: Harness, verb: str) -> None:
+async def test_unknown_subscriber_or_card_is_not_found(world: Harness, verb: str) -> None:
     holder = await world.create_subscriber()
     serial = await create_card(world)
     linking = link_card if verb == "link" else link_child_card
@@ -131,7 +131,7 @@ async def test_what_is_unknown_is_not_found(world: Harness, verb: str) -> None:
 
 
 async def create_unlinkable_card(world: Harness, state: str) -> str:
-    """A card that cannot be linked."""
+    """Create a card that cannot be linked and return its serial."""
     if state == "EXPIRED":
         return await create_card(world, expires_at=world.services.clock())
     return await world.create_card((await world.create_subscriber())["id"], status=state)
@@ -146,7 +146,7 @@ async def create_unlinkable_card(world: Harness, state: str) -> str:
         ("EXPIRED", (403, "CARD_NOT_ACTIVE")),
     ],
 )
-async def test_only_new_cards_can_be_linked(
+async def test_only_unassigned_cards_can_be_linked(
     world: Harness, state: str, expected: tuple[int, str]
 ) -> None:
     holder = await world.create_subscriber()
@@ -158,7 +158,7 @@ async def test_only_new_cards_can_be_linked(
     assert await get_card(world, serial) == before
 
 
-async def test_blocked_and_closed_subscribers_get_no_card(world: Harness) -> None:
+async def test_blocked_or_closed_subscriber_cannot_link_a_card(world: Harness) -> None:
     serial, admin = await create_card(world), await world.create_admin()
     for verb, expected in (
         ("block", (403, "SUBSCRIBER_BLOCKED")),
@@ -172,7 +172,7 @@ async def test_blocked_and_closed_subscribers_get_no_card(world: Harness) -> Non
     assert (await get_card(world, serial))["status"] == "UNASSIGNED"
 
 
-async def test_wrong_pins_count_and_are_told_before_the_state(world: Harness) -> None:
+async def test_wrong_pins_are_counted_and_reported_before_the_card_status(world: Harness) -> None:
     holder = await world.create_subscriber()
     taken = await create_unlinkable_card(world, "ACTIVE")
     for remaining, linking in ((2, link_card), (1, None), (0, link_card)):
@@ -193,7 +193,7 @@ async def test_wrong_pins_count_and_are_told_before_the_state(world: Harness) ->
     assert [entry["reason"] for entry in entries] == ["INVALID_PIN"] * 3 + ["ACCOUNT_LOCKED"] * 2
 
 
-async def test_a_right_pin_resets_the_count_even_when_the_card_is_refused(world: Harness) -> None:
+async def test_correct_pin_resets_the_count_even_when_the_card_is_rejected(world: Harness) -> None:
     holder = await world.create_subscriber()
     taken = await create_unlinkable_card(world, "ACTIVE")
     for _ in range(2):
@@ -205,7 +205,7 @@ async def test_a_right_pin_resets_the_count_even_when_the_card_is_refused(world:
         )
 
 
-async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
+async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(world: Harness) -> None:
     holder = await world.create_subscriber()
     serial = await create_card(world)
     caller = await world.create_admin()
@@ -220,7 +220,7 @@ async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_one_of_many_gets_the_card(world: Harness) -> None:
+async def test_concurrent_links_of_one_card_succeed_once(world: Harness) -> None:
     holders = [await world.create_subscriber() for _ in range(8)]
     serial, caller = await create_card(world), await world.create_admin()
     answers = await asyncio.gather(
@@ -234,7 +234,7 @@ async def test_one_of_many_gets_the_card(world: Harness) -> None:
     }
 
 
-async def test_the_category_says_how_many_child_cards(world: Harness) -> None:
+async def test_category_sets_the_maximum_number_of_child_cards(world: Harness) -> None:
     admin = await world.create_admin()
     for category, allowed in (("standard", 4), ("vip", 10), ("corporate", 12)):
         holder = await world.create_subscriber(category=category)
@@ -251,7 +251,7 @@ async def test_the_category_says_how_many_child_cards(world: Harness) -> None:
             assert parse_error(answer) == (400, "MAX_CHILD_CARDS")
 
 
-async def test_parallel_child_cards_do_not_outrun_the_maximum(world: Harness) -> None:
+async def test_concurrent_child_links_do_not_exceed_the_maximum(world: Harness) -> None:
     holder, admin = await world.create_subscriber(), await world.create_admin()
     serials = [await create_card(world) for _ in range(12)]
     answers = await asyncio.gather(
@@ -260,7 +260,7 @@ async def test_parallel_child_cards_do_not_outrun_the_maximum(world: Harness) ->
     assert Counter(answer.status_code for answer in answers) == {201: 4, 400: 8}
 
 
-async def test_cards_that_are_gone_for_good_make_room_for_another(world: Harness) -> None:
+async def test_lost_and_expired_child_cards_do_not_count_toward_the_maximum(world: Harness) -> None:
     holder, admin = await world.create_subscriber(), await world.create_admin()
     expired = world.services.clock() + timedelta(hours=1)
     serials = [await create_card(world), await create_card(world, expires_at=expired)]
@@ -279,7 +279,7 @@ async def test_cards_that_are_gone_for_good_make_room_for_another(world: Harness
         assert answer.status_code == (400 if gone == "blocked" else 201), gone
 
 
-async def test_weak_child_pins_are_refused_where_that_is_wanted(world: Harness) -> None:
+async def test_weak_child_pin_is_rejected(world: Harness) -> None:
     holder, serial = await world.create_subscriber(), await create_card(world)
     answer = await link_child_card(world, serial, holder["id"], child_pin="1234")
     assert answer.status_code == 422
@@ -288,7 +288,7 @@ async def test_weak_child_pins_are_refused_where_that_is_wanted(world: Harness) 
     assert answer.status_code == 201
 
 
-async def test_bodies_are_checked(world: Harness) -> None:
+async def test_invalid_fields_are_named(world: Harness) -> None:
     holder, serial, admin = (
         await world.create_subscriber(),
         await create_card(world),
@@ -317,7 +317,7 @@ async def test_bodies_are_checked(world: Harness) -> None:
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_a_link_is_written_down_and_told(world: Harness) -> None:
+async def test_link_is_audited_and_published(world: Harness) -> None:
     holder = await world.create_subscriber()
     own, childs, admin = (
         await create_card(world),
@@ -341,7 +341,7 @@ async def test_a_link_is_written_down_and_told(world: Harness) -> None:
     assert entry["changes"]["daily_limit"] == [None, "100.00"]
 
 
-async def test_restricted_subscribers_are_closed_to_those_who_link(world: Harness) -> None:
+async def test_linking_to_a_restricted_subscriber_requires_an_access_code(world: Harness) -> None:
     holder, serial = await world.create_restricted_subscriber(), await create_card(world)
     for caller in (await world.create_api_key("cards:write"), await world.create_admin()):
         answer: httpx2.Response = await link_card(world, serial, holder["id"], caller=caller)

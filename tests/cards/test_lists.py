@@ -1,4 +1,4 @@
-"""Lists of cards, and who may look at which."""
+"""Card lists, search and lookup, and access to cards of restricted subscribers."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ async def list_serials(world: Harness, *, caller: Any = None, **filters: str) ->
     return [record["serial"] for record in answer.json()["data"]]
 
 
-async def test_pages_newest_first(world: Harness) -> None:
+async def test_cards_are_paged_newest_first(world: Harness) -> None:
     holder = await world.create_subscriber()
     serials = [
         await create_card(world),
@@ -35,7 +35,7 @@ async def test_pages_newest_first(world: Harness) -> None:
     assert (page["has_more"], page["next_cursor"]) == (False, None)
 
 
-async def test_filters(world: Harness) -> None:
+async def test_cards_are_filtered_and_invalid_filters_are_named(world: Harness) -> None:
     now = world.services.clock()
     holder, other = await world.create_subscriber(), await world.create_subscriber()
     later, before = now + timedelta(days=1), now - timedelta(days=1)
@@ -96,7 +96,7 @@ async def test_search_finds_parts_of_serials_and_uids(world: Harness) -> None:
         assert await list_serials(world, search=search) == serials, search
 
 
-async def test_a_search_is_answered_by_the_index(world: Harness) -> None:
+async def test_search_uses_the_index(world: Harness) -> None:
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            SELECT n, 'BULK-' || md5(n::text), 'UNASSIGNED', now(), now()
@@ -111,7 +111,7 @@ async def test_a_search_is_answered_by_the_index(world: Harness) -> None:
     assert any("cards_search" in row[0] for row in plan), plan
 
 
-async def test_a_card_is_found_by_serial_or_uid(world: Harness) -> None:
+async def test_card_is_found_by_serial_or_uid(world: Harness) -> None:
     database = world.services.database
     serial = await create_card(world, uid="04:A2:B3:C4:D5:E6:F7")
     short = await create_card(world, uid="DE:AD:BE:EF")
@@ -133,7 +133,7 @@ async def test_a_card_is_found_by_serial_or_uid(world: Harness) -> None:
         assert found.serial == expected
 
 
-async def test_restricted_subscribers_cards_are_closed_and_left_out(world: Harness) -> None:
+async def test_cards_of_restricted_subscribers_are_forbidden_and_not_listed(world: Harness) -> None:
     restricted, holder = await world.create_restricted_subscriber(), await world.create_subscriber()
     closed, open_card = (
         await world.create_card(restricted["id"]),

@@ -1,4 +1,4 @@
-"""Blocking and unblocking cards: at once, by reason, and for good where it is for good."""
+"""Blocking and unblocking cards: immediate effect, and reasons that make a block permanent."""
 
 import asyncio
 from datetime import timedelta
@@ -33,7 +33,9 @@ async def create_expired_card(world: Harness, **fields: Any) -> str:
 
 
 @pytest.mark.parametrize("reason", PERMANENT_REASONS + TEMPORARY_REASONS)
-async def test_the_reason_decides_whether_it_is_for_good(world: Harness, reason: str) -> None:
+async def test_block_reason_determines_whether_the_block_is_permanent(
+    world: Harness, reason: str
+) -> None:
     serial = await create_linked_card(world)
     answer = await block_card(world, serial, reason)
     assert answer.status_code == 200
@@ -54,7 +56,7 @@ async def test_the_reason_decides_whether_it_is_for_good(world: Harness, reason:
         )
 
 
-async def test_a_blocked_card_may_turn_out_to_be_lost(world: Harness) -> None:
+async def test_blocked_card_can_be_reported_lost(world: Harness) -> None:
     serial = await create_linked_card(world, status="BLOCKED", status_reason="fraud")
     for reason in TEMPORARY_REASONS:
         assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
@@ -63,7 +65,7 @@ async def test_a_blocked_card_may_turn_out_to_be_lost(world: Harness) -> None:
     assert answer.json()["card"]["status"] == "LOST"
 
 
-async def test_moves_that_are_not_there_are_refused_by_name(world: Harness) -> None:
+async def test_invalid_transitions_are_rejected_with_a_specific_code(world: Harness) -> None:
     for reason in PERMANENT_REASONS + TEMPORARY_REASONS:
         serial = await create_linked_card(world, status="LOST")
         assert parse_error(await block_card(world, serial, reason)) == (409, "ALREADY_BLOCKED")
@@ -86,7 +88,7 @@ async def test_moves_that_are_not_there_are_refused_by_name(world: Harness) -> N
     assert parse_error(await unblock_card(world, serial)) == (400, "PERMANENT_BLOCK")
 
 
-async def test_a_card_expires_by_itself(world: Harness) -> None:
+async def test_card_expires_automatically(world: Harness) -> None:
     expires_at = world.services.clock() + timedelta(hours=1)
     serial = await create_linked_card(world, expires_at=expires_at)
     lost = await create_linked_card(world, expires_at=expires_at, status="LOST")
@@ -96,7 +98,7 @@ async def test_a_card_expires_by_itself(world: Harness) -> None:
     assert (await get_card(world, lost))["status"] == "LOST"
 
 
-async def test_the_reason_is_one_of_six(world: Harness) -> None:
+async def test_invalid_block_reason_is_rejected(world: Harness) -> None:
     serial, admin = await create_linked_card(world), await world.create_admin()
     bodies: list[tuple[Any, int]] = [
         (None, 400),
@@ -114,7 +116,7 @@ async def test_the_reason_is_one_of_six(world: Harness) -> None:
     assert (await get_card(world, serial))["status"] == "ACTIVE"
 
 
-async def test_why_it_was_unblocked_is_kept(world: Harness) -> None:
+async def test_unblock_reason_is_stored(world: Harness) -> None:
     serial, admin = await create_linked_card(world, status="BLOCKED"), await world.create_admin("C")
     answer = await world.client.post(
         f"{CARDS_URL}/{serial}/unblock", json={"reason": "Found again"}, auth=admin
@@ -133,7 +135,7 @@ async def test_unknown_cards_are_not_found(world: Harness) -> None:
 
 
 async def transfer_to_card(world: Harness, sender_id: str, serial: str) -> str | None:
-    """Money sent to a card; the code when it is refused."""
+    """Transfer money to a card and return the error code, or None on success."""
     answer = await world.client.post(
         "/api/v1/wallet/transfer-p2p",
         json={
@@ -148,7 +150,7 @@ async def transfer_to_card(world: Harness, sender_id: str, serial: str) -> str |
     return code
 
 
-async def test_payments_feel_it_at_once(world: Harness) -> None:
+async def test_block_and_unblock_affect_payments_immediately(world: Harness) -> None:
     sender = await world.create_subscriber(balance="100.00")
     serial = await create_linked_card(world)
     assert await transfer_to_card(world, sender["id"], serial) is None
@@ -158,7 +160,7 @@ async def test_payments_feel_it_at_once(world: Harness) -> None:
     assert await transfer_to_card(world, sender["id"], serial) is None
 
 
-async def test_no_payment_comes_after_the_block_among_many(world: Harness) -> None:
+async def test_no_payment_succeeds_after_a_concurrent_block(world: Harness) -> None:
     sender = await world.create_subscriber(balance="100.00")
     serial = await create_linked_card(world)
     blocked = asyncio.Event()
@@ -180,14 +182,14 @@ async def test_no_payment_comes_after_the_block_among_many(world: Harness) -> No
     assert {code for after, code in results if after} == {"CARD_NOT_ACTIVE"}
 
 
-async def test_one_of_many_blocks(world: Harness) -> None:
+async def test_concurrent_blocks_succeed_once(world: Harness) -> None:
     serial = await create_linked_card(world)
     answers = await asyncio.gather(*(block_card(world, serial) for _ in range(10)))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
     assert len(await world.list_audit_entries(serial, "card.blocked")) == 1
 
 
-async def test_a_child_card_works_on_when_its_parents_card_is_blocked(world: Harness) -> None:
+async def test_child_card_still_works_when_the_parent_card_is_blocked(world: Harness) -> None:
     holder = await world.create_subscriber()
     own, childs = await world.create_card(holder["id"]), await create_card(world)
     await link_child_card(world, childs, holder["id"])
@@ -196,7 +198,7 @@ async def test_a_child_card_works_on_when_its_parents_card_is_blocked(world: Har
     assert await transfer_to_card(world, sender["id"], childs) is None
 
 
-async def test_a_blocked_subscribers_cards_are_not_rewritten(world: Harness) -> None:
+async def test_blocking_a_subscriber_does_not_change_its_cards(world: Harness) -> None:
     holder = await world.create_subscriber()
     serial = await world.create_card(holder["id"])
     before = await get_card(world, serial)
@@ -207,7 +209,7 @@ async def test_a_blocked_subscribers_cards_are_not_rewritten(world: Harness) -> 
     assert (await unblock_card(world, serial)).status_code == 200
 
 
-async def test_cards_of_a_closed_subscriber_can_only_be_blocked(world: Harness) -> None:
+async def test_card_of_a_closed_subscriber_can_be_blocked_but_not_unblocked(world: Harness) -> None:
     holder, admin = await world.create_subscriber(), await world.create_admin()
     serial = await world.create_card(holder["id"])
     url = f"/api/v1/subscribers/{holder['id']}/close"
@@ -216,7 +218,7 @@ async def test_cards_of_a_closed_subscriber_can_only_be_blocked(world: Harness) 
     assert parse_error(await unblock_card(world, serial)) == (409, "NOT_CLOSABLE")
 
 
-async def test_changes_of_state_are_written_down_and_told(world: Harness) -> None:
+async def test_status_changes_are_audited_and_published(world: Harness) -> None:
     serial, admin = await create_linked_card(world), await world.create_admin("S")
     lost = await create_linked_card(world, status="LOST")
     await subscribe_to_events(world)
@@ -235,7 +237,7 @@ async def test_changes_of_state_are_written_down_and_told(world: Harness) -> Non
     assert entry["changes"]["status"] == ["BLOCKED", "ACTIVE"]
 
 
-async def test_restricted_subscribers_cards_can_be_blocked_but_not_unblocked(
+async def test_card_of_a_restricted_subscriber_can_be_blocked_but_not_unblocked(
     world: Harness,
 ) -> None:
     holder = await world.create_restricted_subscriber()

@@ -1,4 +1,4 @@
-"""Cards by the file: what is new becomes cards, what is wrong is named line by line."""
+"""Card upload by CSV: new rows become cards, and invalid rows are reported one by one."""
 
 import asyncio
 from typing import Any
@@ -39,14 +39,14 @@ async def upload_and_get_result(world: Harness, file: str | bytes) -> dict[str, 
 
 
 async def upload_and_get_error(world: Harness, line: str, *, header: str = HEADER) -> str:
-    """Why one line is refused."""
+    """Upload one row and return its error."""
     (problem,) = (await upload_and_get_result(world, header + line))["errors"]
     assert problem["row"] == 2
     sentence: str = problem["error"]
     return sentence
 
 
-async def test_rows_become_cards(world: Harness) -> None:
+async def test_rows_create_unassigned_cards(world: Harness) -> None:
     file = f"{HEADER_WITH_EXPIRY}UP-1,04:a2:b3:c4:d5:e6:f7,2090-01-31\nUP-2,,\n"
     assert await upload_and_get_result(world, file) == {
         "success": True,
@@ -65,7 +65,7 @@ async def test_rows_become_cards(world: Harness) -> None:
     assert (record["mac_address"], record["expires_at"], record["type"]) == (None, None, None)
 
 
-async def test_a_form_with_a_file_will_do(world: Harness) -> None:
+async def test_multipart_upload_is_accepted(world: Harness) -> None:
     admin = await world.create_admin()
     files = {
         "note": (None, "first batch"),
@@ -75,7 +75,7 @@ async def test_a_form_with_a_file_will_do(world: Harness) -> None:
     assert (answer.status_code, answer.json()["created"]) == (200, 2)
 
 
-async def test_bad_forms_are_refused(world: Harness) -> None:
+async def test_malformed_multipart_upload_is_rejected(world: Harness) -> None:
     admin = await world.create_admin()
     part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n' + HEADER + "UP-1,\r\n"
     form = "multipart/form-data; boundary=b"
@@ -104,7 +104,7 @@ async def test_bad_forms_are_refused(world: Harness) -> None:
     assert (await world.client.get(CARDS_URL, auth=admin)).json()["data"] == []
 
 
-async def test_the_header_is_read_forgivingly_and_required(world: Harness) -> None:
+async def test_header_is_required_and_parsed_leniently(world: Harness) -> None:
     for good in (
         "\ufeffSerial No.,MAC Address\n",
         " serial no. , MAC ADDRESS ,expiry date\r\n",
@@ -139,7 +139,7 @@ async def test_the_header_is_read_forgivingly_and_required(world: Harness) -> No
         HEADER + "U" * 200_000 + ",\n",
     ],
 )
-async def test_a_file_that_is_no_csv_is_refused_whole(world: Harness, file: str | bytes) -> None:
+async def test_malformed_csv_is_rejected_as_a_whole(world: Harness, file: str | bytes) -> None:
     answer = await upload_csv(world, file)
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["file"]
@@ -148,7 +148,7 @@ async def test_a_file_that_is_no_csv_is_refused_whole(world: Harness, file: str 
     assert answer.json()["data"] == []
 
 
-async def test_quotes_blank_lines_and_line_ends(world: Harness) -> None:
+async def test_quotes_blank_lines_and_line_endings_are_parsed(world: Harness) -> None:
     file = (
         f'{HEADER.strip()}\r\n\r\n"UP-1","04:A2:B3:C4"\r\n   \r\n,\r\n UP-2 , 04-A2-B3-C5 ,\r\n'
         '"UP\n-3",\r\nUP-4,bad\r\nUP-5'
@@ -163,7 +163,7 @@ async def test_quotes_blank_lines_and_line_ends(world: Harness) -> None:
     assert (await get_card(world, "UP-5"))["mac_address"] is None
 
 
-async def test_good_rows_are_kept_when_others_are_bad(world: Harness) -> None:
+async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness) -> None:
     await create_card(world, serial="HERE-1", uid="DE:AD:BE:EF")
     today = get_platform_day(world.services.clock(), world.services.settings.timezone)
     file = HEADER_WITH_EXPIRY + "\n".join(
@@ -203,12 +203,12 @@ async def test_good_rows_are_kept_when_others_are_bad(world: Harness) -> None:
     assert (await get_card(world, "HERE-1"))["mac_address"] == "DE:AD:BE:EF"
 
 
-async def test_a_row_that_is_refused_takes_nothing(world: Harness) -> None:
+async def test_rejected_row_does_not_reserve_its_serial(world: Harness) -> None:
     outcome = await upload_and_get_result(world, f"{HEADER}UP-1,bad\nUP-1,04:A2:B3:C4\n")
     assert (outcome["created"], len(outcome["errors"])) == (1, 1)
 
 
-async def test_uids_in_every_spelling() -> None:
+async def test_uid_is_parsed_in_every_notation() -> None:
     for text, uid in [
         ("04a2b3c4", "04:A2:B3:C4"),
         ("04:a2:b3:c4", "04:A2:B3:C4"),
@@ -236,13 +236,13 @@ async def test_uids_in_every_spelling() -> None:
         assert parse_uid(wrong) is None, wrong
 
 
-async def test_a_random_uid_is_only_one_of_four_octets(world: Harness) -> None:
+async def test_only_four_octet_uids_can_be_random(world: Harness) -> None:
     assert "random" in await upload_and_get_error(world, "UP-1,08A1B2C3")
     assert (await upload_and_get_result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
     assert "octets" in await upload_and_get_error(world, "UP-2,08A1B2")
 
 
-async def test_expiry_is_the_end_of_the_day_where_the_platform_is(world: Harness) -> None:
+async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(world: Harness) -> None:
     services = world.services
     zone = type(services.settings.timezone)("Asia/Tokyo")
     services.settings = msgspec.structs.replace(services.settings, timezone=zone)
@@ -254,7 +254,7 @@ async def test_expiry_is_the_end_of_the_day_where_the_platform_is(world: Harness
         )
 
 
-async def test_a_bad_serial_is_shown_cut_and_nothing_else_is_repeated(world: Harness) -> None:
+async def test_invalid_serial_is_echoed_truncated_and_other_values_are_not(world: Harness) -> None:
     strange = "=cmd|' /C calc'!A0\x00\u202e\x1b[31m" + "x" * 100
     answer = await upload_csv(world, f"{HEADER}{strange},sEcReT\nUP-1,sEcReT\n")
     first, second = answer.json()["errors"]
@@ -264,7 +264,7 @@ async def test_a_bad_serial_is_shown_cut_and_nothing_else_is_repeated(world: Har
     assert "sEcReT" not in answer.text
 
 
-async def test_the_same_file_again_changes_nothing(world: Harness) -> None:
+async def test_repeated_upload_changes_nothing(world: Harness) -> None:
     file = HEADER + "".join(f"UP-{n},04A2B3{n:02X}\n" for n in range(20))
     assert (await upload_and_get_result(world, file))["created"] == 20
     before = (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json()
@@ -273,7 +273,7 @@ async def test_the_same_file_again_changes_nothing(world: Harness) -> None:
     assert (await world.client.get(CARDS_URL, auth=world.get_service_auth())).json() == before
 
 
-async def test_parallel_uploads_make_each_card_once(world: Harness) -> None:
+async def test_concurrent_uploads_create_each_card_once(world: Harness) -> None:
     admin = await world.create_admin()
     lines = [f"UP-{n},04A2B3{n:02X}\n" for n in range(100)]
     files = [HEADER + "".join(order) for order in (lines, lines[::-1], lines[50:] + lines[:50])]
@@ -286,7 +286,9 @@ async def test_parallel_uploads_make_each_card_once(world: Harness) -> None:
     assert count == 100
 
 
-async def test_parallel_uploads_that_want_the_same_uids(world: Harness) -> None:
+async def test_concurrent_uploads_with_the_same_uids_create_one_set_of_cards(
+    world: Harness,
+) -> None:
     admin = await world.create_admin()
     files = [
         HEADER + "".join(f"{name}-{n},04A2B3{n * step % 101:02X}\n" for n in range(1, 101))
@@ -296,7 +298,7 @@ async def test_parallel_uploads_that_want_the_same_uids(world: Harness) -> None:
     assert sorted(answer.json()["created"] for answer in answers) == [0, 100]
 
 
-async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world: Harness) -> None:
+async def test_waiting_uploads_do_not_exhaust_the_connection_pool(world: Harness) -> None:
     admin = await world.create_admin()
     record = await world.create_subscriber()
     async with world.services.database.transaction() as another:
@@ -311,7 +313,7 @@ async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world
     assert [answer.json()["created"] for answer in await asyncio.gather(*uploads)] == [1] * 12
 
 
-async def test_an_upload_does_not_wait_for_ever(
+async def test_upload_times_out_while_another_holds_the_lock(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
@@ -321,7 +323,7 @@ async def test_an_upload_does_not_wait_for_ever(
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 
 
-async def test_ten_thousand_rows_and_no_more(world: Harness) -> None:
+async def test_upload_accepts_at_most_ten_thousand_rows(world: Harness) -> None:
     lines = [f"BULK-{n:05d},{n:014X},2090-01-31\n" for n in range(10_000)]
     assert await upload_and_get_result(world, HEADER_WITH_EXPIRY + "".join(lines)) == {
         "success": True,
@@ -345,13 +347,13 @@ async def test_ten_thousand_rows_and_no_more(world: Harness) -> None:
     assert list(answer.json()["details"]["fields"]) == ["file"]
 
 
-async def test_ten_thousand_bad_rows(world: Harness) -> None:
+async def test_ten_thousand_invalid_rows_are_reported(world: Harness) -> None:
     outcome = await upload_and_get_result(world, HEADER + "bad serial,\n" * 10_000)
     assert len(outcome["errors"]) == 10_000
     assert outcome["errors"][-1]["row"] == 10_001
 
 
-async def test_more_than_eight_mebibytes_are_refused(world: Harness) -> None:
+async def test_file_larger_than_eight_mebibytes_is_rejected(world: Harness) -> None:
     lines = (b" " * 1023 + b"\n") * 8 * 1024
     answer = await upload_csv(world, HEADER.encode() + lines)
     assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
@@ -359,7 +361,7 @@ async def test_more_than_eight_mebibytes_are_refused(world: Harness) -> None:
     assert answer.status_code == 200
 
 
-async def test_an_upload_is_written_down_once(world: Harness) -> None:
+async def test_upload_is_audited_once(world: Harness) -> None:
     admin = await world.create_admin()
     await upload_csv(world, f"{HEADER}UP-1,\nUP-2,\nUP-3,bad\n", caller=admin)
     rows = await world.services.database.fetch(

@@ -1,4 +1,4 @@
-"""What the tests of compliance share: its routes, asked as a compliance user or a service."""
+"""Builders for compliance tests: API requests as a compliance user or a service."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ def decode_id(public_id: str) -> int:
 
 
 async def get_rules_by_name(world: Harness) -> dict[str, dict[str, Any]]:
-    """By name."""
+    """Return all rules keyed by name."""
     answer = await world.client.get(RULES_URL, auth=await world.create_admin("C"))
     assert answer.status_code == 200, answer.text
     return {rule["name"]: rule for rule in answer.json()["data"]}
@@ -37,7 +37,7 @@ async def update_rule(world: Harness, name: str, **changes: Any) -> dict[str, An
 
 
 async def list_alerts(world: Harness, **filters: str) -> list[dict[str, Any]]:
-    """Newest first."""
+    """Return the matching alerts, newest first."""
     answer = await world.client.get(ALERTS_URL, params=filters, auth=await world.create_admin("C"))
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()["data"]
@@ -69,7 +69,7 @@ async def submit_transfer(world: Harness, sender: str, receiver: str, amount: st
 async def create_held_transfer(
     world: Harness, amount: str = "100.01"
 ) -> tuple[dict[str, Any], str, str]:
-    """The alert of a transfer that is held for review, its sender and its receiver."""
+    """Create a transfer held for review and return its alert, sender id and receiver id."""
     await update_rule(world, "Large amount", threshold="100")
     sender, receiver = await asyncio.gather(
         world.create_subscriber(balance="1000"), world.create_subscriber()
@@ -81,7 +81,7 @@ async def create_held_transfer(
 
 
 async def get_funds(world: Harness, subscriber_id: str) -> tuple[int, int]:
-    """Balance and held, in minor units."""
+    """Return the balance and the held amount in minor units."""
     row = await world.services.database.fetchrow(
         "SELECT balance, held FROM accounts WHERE owner_id = $1 AND kind = 'wallet'",
         decode_id(subscriber_id),
@@ -91,7 +91,7 @@ async def get_funds(world: Harness, subscriber_id: str) -> tuple[int, int]:
 
 
 async def get_transaction_status(world: Harness, public_id: str) -> tuple[str, str | None]:
-    """Status and failure code."""
+    """Return the status and the failure code."""
     row = await world.services.database.fetchrow(
         "SELECT status, failure_code FROM transactions WHERE id = $1", decode_id(public_id)
     )
@@ -100,7 +100,7 @@ async def get_transaction_status(world: Harness, public_id: str) -> tuple[str, s
 
 
 async def subscribe_to_events(world: Harness) -> None:
-    """Somebody wants to be told everything."""
+    """Create a webhook endpoint subscribed to all events."""
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES (1, 'https://example.com', '{*}', '', now())"""

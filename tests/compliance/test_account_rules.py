@@ -1,4 +1,4 @@
-"""The limits of each KYC level, read and changed."""
+"""Reading and changing the limits of each KYC level."""
 
 from typing import Any
 
@@ -35,14 +35,14 @@ async def get_rule(world: Harness, level: str = "1") -> dict[str, Any]:
     return rule
 
 
-async def test_the_defaults(world: Harness) -> None:
+async def test_default_limits(world: Harness) -> None:
     assert await get_rule(world) == LEVEL_1_RULE
     assert list(await get_rule(world)) == list(LEVEL_1_RULE)
     assert (await get_rule(world, "2"))["max_balance"] == "2000000.00"
     assert (await get_rule(world, "3"))["no_pin_limit"] == "5000.00"
 
 
-async def test_an_unknown_level_is_not_found(world: Harness) -> None:
+async def test_unknown_level_is_not_found(world: Harness) -> None:
     admin = await world.create_admin()
     for level in ("0", "4", "01", "1.0", "one", "-1", "１", "9" * 200):
         for method, body in (("GET", None), ("PUT", {"max_balance": "1"})):
@@ -50,7 +50,9 @@ async def test_an_unknown_level_is_not_found(world: Harness) -> None:
             assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_who_may(world: Harness) -> None:
+async def test_limits_are_readable_by_all_roles_and_changed_only_by_system_admins(
+    world: Harness,
+) -> None:
     readers = [await world.create_api_key("subscribers:read"), world.get_service_auth()]
     for caller in [*readers, *[await world.create_admin(role) for role in "ACSF"]]:
         answer = await world.client.get(f"{URL}/1", auth=caller)
@@ -67,7 +69,7 @@ async def test_who_may(world: Harness) -> None:
     assert answer.json()["details"]["required"] == ["subscribers:read"]
 
 
-async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
+async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness) -> None:
     body = {
         "max_transaction": "60000",
         "daily_limit": "120000.5",
@@ -93,14 +95,14 @@ async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
     }
 
 
-async def test_without_a_change_nothing_is_written(world: Harness) -> None:
+async def test_update_without_changes_writes_nothing(world: Harness) -> None:
     bodies: list[dict[str, Any]] = [{}, LEVEL_1_RULE, {"kyc_level": 3}, {"max_balance": "500000"}]
     for body in bodies:
         assert (await put_rule(world, body)).json() == LEVEL_1_RULE
     assert await world.list_audit_entries("1", "account_rule.updated") == []
 
 
-async def test_a_days_limit_is_within_the_months(world: Harness) -> None:
+async def test_daily_limit_cannot_exceed_the_monthly_limit(world: Harness) -> None:
     for body in (
         {"daily_limit": "1000000.01"},
         {"monthly_limit": "99999.99"},
@@ -112,12 +114,12 @@ async def test_a_days_limit_is_within_the_months(world: Harness) -> None:
     assert await get_rule(world) == LEVEL_1_RULE
 
 
-async def test_day_and_month_may_be_the_same(world: Harness) -> None:
+async def test_daily_and_monthly_limit_can_be_equal(world: Harness) -> None:
     answer = await put_rule(world, {"daily_limit": "7.00", "monthly_limit": "7.00"})
     assert answer.status_code == 200
 
 
-async def test_a_bad_value_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(world: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"max_balance": 500000}, 400, "max_balance"),
         ({"max_balance": "0"}, 422, "max_balance"),
@@ -138,13 +140,13 @@ async def test_a_bad_value_is_named(world: Harness) -> None:
     assert await get_rule(world) == LEVEL_1_RULE
 
 
-async def test_another_currency_is_refused(world: Harness) -> None:
+async def test_other_currency_is_rejected(world: Harness) -> None:
     answer = await put_rule(world, {"currency": "EUR", "max_balance": "7"})
     assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
     assert await get_rule(world) == LEVEL_1_RULE
 
 
-async def test_the_next_payment_is_decided_by_the_new_rule(
+async def test_changed_limit_applies_to_the_next_payment(
     world: Harness, services: Services
 ) -> None:
     payer, payee = await world.create_subscriber(balance="100"), await world.create_subscriber()

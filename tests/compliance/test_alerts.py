@@ -1,4 +1,4 @@
-"""Alerts: created, repeated, listed, investigated, resolved."""
+"""Creating, deduplicating, listing, investigating and resolving alerts."""
 
 import asyncio
 from typing import Any
@@ -37,7 +37,7 @@ async def create_alert(world: Harness, **fields: Any) -> dict[str, Any]:
     return alert
 
 
-async def test_an_alert_as_small_as_can_be(world: Harness) -> None:
+async def test_alert_with_only_required_fields_is_created(world: Harness) -> None:
     answer = await post_alert(world)
     assert answer.status_code == 201
     body = answer.json()
@@ -71,7 +71,9 @@ async def test_an_alert_as_small_as_can_be(world: Harness) -> None:
     assert (entry["actor"]["type"], entry["actor"]["id"]) == ("service", "messenger")
 
 
-async def test_a_repeat_of_a_rule_and_a_subject_raises_the_occurrences(world: Harness) -> None:
+async def test_repeated_alert_for_a_rule_and_subject_increments_its_occurrences(
+    world: Harness,
+) -> None:
     subscriber = await world.create_subscriber()
     rule = (await get_rules_by_name(world))["Large amount"]
     about = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
@@ -91,7 +93,7 @@ async def test_a_repeat_of_a_rule_and_a_subject_raises_the_occurrences(world: Ha
     assert (await post_alert(world, **about)).status_code == 201
 
 
-async def test_others_are_each_new(world: Harness) -> None:
+async def test_alerts_without_both_rule_and_subscriber_are_not_merged(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     rule_id = (await get_rules_by_name(world))["Large amount"]["id"]
     for about in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
@@ -100,7 +102,7 @@ async def test_others_are_each_new(world: Harness) -> None:
         ]
 
 
-async def test_many_at_once_are_one_alert(world: Harness) -> None:
+async def test_concurrent_alerts_for_a_rule_and_subject_are_merged(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     rule = (await get_rules_by_name(world))["Large amount"]
     answers = await asyncio.gather(
@@ -111,7 +113,7 @@ async def test_many_at_once_are_one_alert(world: Harness) -> None:
     assert alert["occurrences"] == 20
 
 
-async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(
+async def test_alerts_from_rules_and_clients_about_a_subject_are_merged(
     world: Harness,
 ) -> None:
     await update_rule(world, "Large amount", threshold="10", action="alert")
@@ -130,7 +132,7 @@ async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(
     assert answer.json()["alert"]["transaction_id"] == alert["transaction_id"]
 
 
-async def test_what_it_is_about_must_exist(world: Harness) -> None:
+async def test_referenced_records_must_exist(world: Harness) -> None:
     for field, code in (
         ("subscriber_id", "SUBSCRIBER_NOT_FOUND"),
         ("transaction_id", "TRANSACTION_NOT_FOUND"),
@@ -143,7 +145,7 @@ async def test_what_it_is_about_must_exist(world: Harness) -> None:
     assert await list_alerts(world) == []
 
 
-async def test_a_bad_value_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(world: Harness) -> None:
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"details": {}}, 400, "alert_type"),
         ({"alert_type": "X"}, 400, "details"),
@@ -158,7 +160,7 @@ async def test_a_bad_value_is_named(world: Harness) -> None:
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_lists_by_what_alerts_are_about(world: Harness) -> None:
+async def test_alerts_are_filtered_and_paged(world: Harness) -> None:
     subscriber = await world.create_subscriber(balance="10")
     friend = await world.create_subscriber()
     paid = await submit_and_get_id(world, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
@@ -188,8 +190,10 @@ async def test_lists_by_what_alerts_are_about(world: Harness) -> None:
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world: Harness) -> None:
-    """The code that opens a restricted subscriber goes to the very phone that is looked into."""
+async def test_alerts_about_restricted_subscribers_are_masked_and_can_be_resolved(
+    world: Harness,
+) -> None:
+    """Resolving needs no access code, which would go to the phone under investigation."""
     restricted, other = (
         await world.create_restricted_subscriber(balance="50"),
         await world.create_subscriber(),
@@ -203,7 +207,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world
         await create_alert(world, subscriber_id=restricted["id"], details=details),
         await create_alert(world, transaction_id=sent, details=details | odd),
     ]
-    assert masked[0]["details"] == details  # to a service
+    assert masked[0]["details"] == details  # services see unmasked details
     page = (await world.client.get(ALERTS_URL, auth=admin)).json()
     by_transaction, by_subscriber, unmasked = page["data"]
     assert page["masked"] is True
@@ -235,7 +239,7 @@ async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world
     assert "Aminata called" in (await world.client.get(log, auth=admin)).text
 
 
-async def test_investigating(world: Harness) -> None:
+async def test_investigation_sets_the_status_and_is_audited(world: Harness) -> None:
     alert = await create_alert(world)
     admin = await world.create_admin("C")
     url = f"{ALERTS_URL}/{alert['id']}/investigate"
@@ -250,7 +254,7 @@ async def test_investigating(world: Harness) -> None:
     assert first["changes"] == {"status": ["open", "investigating"]}
 
 
-async def test_resolving(world: Harness) -> None:
+async def test_resolution_is_stored_and_audited(world: Harness) -> None:
     alert = await create_alert(world)
     admin = await world.create_admin("C")
     body = {"status": "false_positive", "resolution_notes": "A birthday"}
@@ -269,7 +273,7 @@ async def test_resolving(world: Harness) -> None:
     assert (entry["reason"], entry["actor"]["id"]) == ("A birthday", admin.id)
 
 
-async def test_resolving_twice_or_investigating_afterwards_is_refused(world: Harness) -> None:
+async def test_resolved_alert_cannot_be_resolved_or_investigated_again(world: Harness) -> None:
     alert = await create_alert(world)
     answers = await asyncio.gather(*(resolve_alert(world, alert["id"]) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 4
@@ -281,7 +285,7 @@ async def test_resolving_twice_or_investigating_afterwards_is_refused(world: Har
     assert entry["result"] == "success"
 
 
-async def test_a_bad_resolution_is_named(world: Harness) -> None:
+async def test_invalid_resolution_field_is_named(world: Harness) -> None:
     alert = await create_alert(world)
     bodies: list[tuple[dict[str, Any], int, str]] = [
         ({"status": "resolved"}, 400, "resolution_notes"),
@@ -308,7 +312,7 @@ async def test_a_bad_resolution_is_named(world: Harness) -> None:
     assert (await list_alerts(world))[0]["status"] == "open"
 
 
-async def test_an_unknown_alert_is_not_found(world: Harness) -> None:
+async def test_unknown_alert_is_not_found(world: Harness) -> None:
     admin = await world.create_admin("C")
     for alert_id in ("1", "alr_", "alr_0000000000001", "sub_0000000000001"):
         for answer in (
@@ -319,7 +323,7 @@ async def test_an_unknown_alert_is_not_found(world: Harness) -> None:
             assert (answer.status_code, answer.json()["code"]) == (404, "ALERT_NOT_FOUND")
 
 
-async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: Harness) -> None:
+async def test_new_and_resolved_alerts_are_published(world: Harness) -> None:
     await subscribe_to_events(world)
     subscriber = await world.create_subscriber()
     rule_id = (await get_rules_by_name(world))["Large amount"]["id"]
@@ -330,7 +334,7 @@ async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: Harness) 
     assert await list_events(world, "alert.resolved") == [resolved]
 
 
-async def test_the_record_for_whoever_tells_about_it(world: Harness) -> None:
+async def test_get_record_matches_the_created_alert(world: Harness) -> None:
     alert = await create_alert(world)
     record = await queries.get_record(world.services, decode_id(alert["id"]))
     assert (record.id, record.details) == (alert["id"], alert["details"])
@@ -339,7 +343,7 @@ async def test_the_record_for_whoever_tells_about_it(world: Harness) -> None:
 SUPPORT_REQUEST: dict[str, Any] = {"alert_type": "SUPPORT_REQUEST", "severity": "LOW"}
 
 
-async def test_one_support_request_is_open_per_phone(world: Harness) -> None:
+async def test_phone_number_has_at_most_one_open_support_request(world: Harness) -> None:
     first = await create_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
     again = await post_alert(world, **SUPPORT_REQUEST, details={"asked_by": "+23276000001"})
     assert again.status_code == 200
@@ -356,7 +360,7 @@ async def test_one_support_request_is_open_per_phone(world: Harness) -> None:
     )
 
 
-async def test_parallel_support_requests_are_one_alert(world: Harness) -> None:
+async def test_concurrent_support_requests_are_merged(world: Harness) -> None:
     details = {"asked_by": "+23276000001"}
     answers = await asyncio.gather(
         *(post_alert(world, **SUPPORT_REQUEST, details=details) for _ in range(20))
@@ -366,7 +370,7 @@ async def test_parallel_support_requests_are_one_alert(world: Harness) -> None:
     assert alert["occurrences"] == 20
 
 
-async def test_other_alerts_about_a_phone_are_each_new(world: Harness) -> None:
+async def test_other_alerts_about_a_phone_number_are_not_merged(world: Harness) -> None:
     for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):
         for _ in range(2):
             fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT_REQUEST

@@ -1,4 +1,4 @@
-"""Compliance checks: what would be said of a transaction, without anything happening."""
+"""Compliance checks: assess a transaction without executing it."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def list_codes(answer: dict[str, Any]) -> list[str]:
     return [violation["code"] for violation in answer["violations"]]
 
 
-async def test_nothing_to_object_to(world: Harness) -> None:
+async def test_unobjectionable_transaction_is_allowed_with_score_zero(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     assert await run_check(world, subscriber["id"]) == {
         "allowed": True,
@@ -39,7 +39,7 @@ async def test_nothing_to_object_to(world: Harness) -> None:
     }
 
 
-async def test_every_objection_is_named(world: Harness) -> None:
+async def test_every_violation_is_listed(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     await update_rule(world, "Large amount", action="block", threshold="100", severity="CRITICAL")
     answer = await run_check(world, subscriber["id"], "1000000.01")
@@ -59,7 +59,7 @@ async def test_every_objection_is_named(world: Harness) -> None:
     }
 
 
-async def test_limits_and_counts_include_what_was_sent(world: Harness) -> None:
+async def test_limits_and_counts_include_earlier_transactions(world: Harness) -> None:
     sender, receiver = await world.create_subscriber(balance="200"), await world.create_subscriber()
     await world.client.put(
         "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await world.create_admin()
@@ -74,7 +74,7 @@ async def test_limits_and_counts_include_what_was_sent(world: Harness) -> None:
     assert list_codes(await run_check(world, receiver["id"], "40")) == []
 
 
-async def test_what_would_be_held_or_noticed_is_allowed_and_named(world: Harness) -> None:
+async def test_review_and_alert_rules_are_listed_but_allowed(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     await update_rule(world, "Large amount", threshold="5")
     answer = await run_check(world, subscriber["id"])
@@ -86,7 +86,7 @@ async def test_what_would_be_held_or_noticed_is_allowed_and_named(world: Harness
     assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "LOW", 10)
 
 
-async def test_state(world: Harness) -> None:
+async def test_blocked_subscriber_is_not_allowed(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/block"
     await world.client.post(url, json={"reason": "fraud"}, auth=await world.create_admin())
@@ -97,7 +97,9 @@ async def test_state(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund", "processor_transfer"])
-async def test_what_a_subscriber_receives_is_checked_as_that(world: Harness, kind: str) -> None:
+async def test_incoming_transaction_is_checked_against_the_maximum_balance(
+    world: Harness, kind: str
+) -> None:
     subscriber = await world.create_subscriber(balance="1")
     await update_rule(world, "Large cash-in or top-up", status="inactive")
     assert list_codes(await run_check(world, subscriber["id"], "499999", kind)) == []
@@ -107,7 +109,7 @@ async def test_what_a_subscriber_receives_is_checked_as_that(world: Harness, kin
 
 
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund"])
-async def test_rules_about_the_payee_are_checked_too(world: Harness, kind: str) -> None:
+async def test_payee_rules_are_checked(world: Harness, kind: str) -> None:
     subscriber = await world.create_subscriber()
     assert list_codes(await run_check(world, subscriber["id"], "200000", kind)) == []
     assert list_codes(await run_check(world, subscriber["id"], "200000.01", kind)) == [
@@ -118,7 +120,7 @@ async def test_rules_about_the_payee_are_checked_too(world: Harness, kind: str) 
     assert list_codes(answer) == ["COMPLIANCE_REJECTED"]
 
 
-async def test_nothing_is_moved_recorded_or_counted(world: Harness, services: Services) -> None:
+async def test_check_has_no_side_effects(world: Harness, services: Services) -> None:
     await update_rule(world, "Large amount", threshold="1")
     await update_rule(world, "Many in an hour", threshold=0)
     await update_rule(world, "Wrong PINs", threshold=0, status="active")
@@ -137,7 +139,7 @@ async def snapshot_tables(services: Services) -> list[Any]:
     ]
 
 
-async def test_a_bad_question_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(world: Harness) -> None:
     subscriber = await world.create_subscriber()
     good = {"subscriber_id": subscriber["id"], "amount": "1", "transaction_type": "transfer"}
     bodies: list[tuple[dict[str, Any], int, str]] = [
@@ -156,14 +158,14 @@ async def test_a_bad_question_is_named(world: Harness) -> None:
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_an_unknown_subscriber_is_not_found(world: Harness) -> None:
+async def test_unknown_subscriber_is_not_found(world: Harness) -> None:
     for unknown in ("sub_0000000000001", "nonsense"):
         body = {"subscriber_id": unknown, "amount": "1", "transaction_type": "transfer"}
         answer = await world.client.post(CHECK_URL, json=body, auth=await world.create_admin("C"))
         assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_a_restricted_subscriber_is_closed_to_admins_and_not_to_services(
+async def test_restricted_subscriber_is_forbidden_to_admins_but_not_to_services(
     world: Harness,
 ) -> None:
     restricted = await world.create_restricted_subscriber()
@@ -183,7 +185,7 @@ async def test_a_restricted_subscriber_is_closed_to_admins_and_not_to_services(
         (["CRITICAL"] * 9, ("CRITICAL", 100)),
     ],
 )
-def test_the_risk_is_that_of_the_worst_finding(
+def test_risk_level_follows_the_most_severe_violation(
     severities: list[str], expected: tuple[str, int]
 ) -> None:
     matches = [
@@ -206,8 +208,10 @@ def build_rule(severity: str) -> ComplianceRule:
     )
 
 
-async def test_an_assessment_knows_fee_and_funds(world: Harness, services: Services) -> None:
-    """What a quote is made of."""
+async def test_assessment_reports_fee_and_insufficient_funds(
+    world: Harness, services: Services
+) -> None:
+    """Quotes are built from this assessment."""
     subscriber = await world.create_subscriber(balance="100")
 
     async def assess(amount: int, subscriber_id: int | None, kind: str = "transfer_p2p") -> Any:

@@ -1,5 +1,7 @@
-"""Two, or twenty, payments at the same time cannot both pass a limit that allows one: in one
-process and in two."""
+"""Limits under concurrency: of several parallel payments only one passes a limit for one.
+
+Covers payments in a single process and across two processes.
+"""
 
 import asyncio
 from collections import Counter
@@ -20,17 +22,17 @@ AMOUNT = "10"
 async def processes(
     world: Harness, settings: Settings, database_url: str
 ) -> AsyncIterator[list[Harness]]:
-    """Two gateways on one database."""
+    """Yield two gateways on one database."""
     async with open_services(settings, database_url) as second:
         yield [world, Harness(second, world.client)]
 
 
 async def set_limit(world: Harness, kind: str) -> str:
-    """Allow one payment; the code of all others."""
+    """Set a limit that allows one payment and return the error code of further payments."""
     if kind == "count":
         await update_rule(world, "Many in a day", threshold=1)
     elif kind == "cumulative":
-        # Only the type is not for clients to choose.
+        # The API does not allow changing the type of a rule.
         await world.services.database.execute(
             "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Many in a day'"
         )
@@ -47,7 +49,7 @@ async def set_limit(world: Harness, kind: str) -> str:
 @pytest.mark.parametrize("kind", ["count", "cumulative", "daily_limit"])
 @pytest.mark.parametrize("at_once", [2, 20])
 @pytest.mark.parametrize("gateways", [1, 2])
-async def test_only_one_passes(
+async def test_only_one_concurrent_payment_passes_the_limit(
     world: Harness, processes: list[Harness], kind: str, at_once: int, gateways: int
 ) -> None:
     code = await set_limit(world, kind)

@@ -1,4 +1,4 @@
-"""The rule of wrong PINs as an operator switches it on."""
+"""The PIN failure rule, after an operator activates it."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from compliance.builders import list_alerts, submit_transfer, update_rule
 from harness import PIN, WRONG_PIN, Harness
 
 
-async def test_wrong_pins_at_the_phone_are_noticed_and_block_the_next_payment(
+async def test_wrong_pins_raise_an_alert_and_block_the_next_payment(
     world: Harness,
 ) -> None:
     rule = await update_rule(world, "Wrong PINs", status="active", threshold=1, action="block")
@@ -33,7 +33,7 @@ async def test_wrong_pins_at_the_phone_are_noticed_and_block_the_next_payment(
     assert alert["transaction_id"] is not None
 
 
-async def test_parallel_tries_are_each_counted_once(world: Harness) -> None:
+async def test_concurrent_wrong_pins_are_each_counted_once(world: Harness) -> None:
     await update_rule(world, "Wrong PINs", status="active", threshold=0)
     subscriber = await world.create_subscriber()
     url = f"/api/v1/subscribers/{subscriber['id']}/verify-pin"

@@ -1,4 +1,4 @@
-"""Alerts that hold a transaction: resolved with a decision about it, exactly one."""
+"""Alerts on held transactions: each is resolved with exactly one review decision."""
 
 import asyncio
 from unittest.mock import AsyncMock
@@ -29,7 +29,7 @@ from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 
 
-async def test_without_a_decision_nothing_happens(world: Harness) -> None:
+async def test_resolution_without_a_transaction_decision_is_rejected(world: Harness) -> None:
     alert, sender, _ = await create_held_transfer(world)
     answer = await resolve_alert(world, alert["id"])
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
@@ -38,7 +38,7 @@ async def test_without_a_decision_nothing_happens(world: Harness) -> None:
     assert (await list_alerts(world))[0]["status"] == "open"
 
 
-async def test_released(world: Harness) -> None:
+async def test_release_completes_the_transaction(world: Harness) -> None:
     await subscribe_to_events(world)
     alert, sender, receiver = await create_held_transfer(world)
     assert alert["details"]["action"] == "review"
@@ -59,7 +59,7 @@ async def test_released(world: Harness) -> None:
     assert await list_events(world, "alert.resolved") == [answer.json()["alert"]]
 
 
-async def test_rejected(world: Harness) -> None:
+async def test_reject_fails_the_transaction_and_frees_the_funds(world: Harness) -> None:
     alert, sender, receiver = await create_held_transfer(world)
     answer = await resolve_alert(
         world, alert["id"], status="false_positive", transaction_decision="reject"
@@ -73,7 +73,7 @@ async def test_rejected(world: Harness) -> None:
     assert await get_transaction_status(world, alert["transaction_id"]) == failed
 
 
-async def test_a_release_that_the_receiver_cannot_take(world: Harness) -> None:
+async def test_release_to_a_blocked_receiver_fails_the_transaction(world: Harness) -> None:
     alert, sender, receiver = await create_held_transfer(world)
     admin = await world.create_admin()
     url = f"/api/v1/subscribers/{receiver}/block"
@@ -89,7 +89,9 @@ async def test_a_release_that_the_receiver_cannot_take(world: Harness) -> None:
     )
 
 
-async def test_a_release_over_the_receivers_maximum(world: Harness) -> None:
+async def test_release_over_the_receivers_maximum_balance_fails_the_transaction(
+    world: Harness,
+) -> None:
     alert, sender, _ = await create_held_transfer(world)
     answer = await world.client.put(
         "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await world.create_admin()
@@ -104,7 +106,7 @@ async def test_a_release_over_the_receivers_maximum(world: Harness) -> None:
     )
 
 
-async def test_each_transaction_has_its_own_alert(world: Harness) -> None:
+async def test_each_held_transaction_has_its_own_alert(world: Harness) -> None:
     first, sender, receiver = await create_held_transfer(world)
     await submit_transfer(world, sender, receiver, "200")
     second, _ = await list_alerts(world, subscriber_id=sender)
@@ -115,10 +117,10 @@ async def test_each_transaction_has_its_own_alert(world: Harness) -> None:
     assert await get_funds(world, sender) == (800_00, 0)
 
 
-async def test_of_many_decisions_at_once_one_is_carried_out(
+async def test_one_of_many_concurrent_decisions_is_executed(
     world: Harness, settings: Settings, database_url: str
 ) -> None:
-    """In two processes."""
+    """The decisions are submitted to two processes."""
     async with (
         open_services(settings, database_url) as second,
         httpx2.AsyncClient(
@@ -153,10 +155,10 @@ async def test_of_many_decisions_at_once_one_is_carried_out(
         assert (await verify(connection)).is_valid
 
 
-async def test_the_transaction_is_settled_only_with_its_alert(
+async def test_review_decision_and_alert_are_committed_together(
     world: Harness, services: Services
 ) -> None:
-    """What cannot be written about the alert leaves the funds held, to be decided again."""
+    """If the alert cannot be updated, the funds stay held and the decision can be retried."""
     alert, sender, receiver = await create_held_transfer(world)
     await services.database.execute(
         "ALTER TABLE alerts ADD CONSTRAINT broken CHECK (resolution_notes IS NULL)"
@@ -172,7 +174,7 @@ async def test_the_transaction_is_settled_only_with_its_alert(
     assert await get_funds(world, sender) == (899_99, 0)
 
 
-async def test_a_database_lost_after_the_settlement_does_not_change_the_response(
+async def test_database_failure_after_the_decision_does_not_change_the_response(
     world: Harness, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alert, sender, _ = await create_held_transfer(world)
@@ -191,7 +193,7 @@ async def test_a_database_lost_after_the_settlement_does_not_change_the_response
     assert await get_funds(world, sender) == (899_99, 0)
 
 
-async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world: Harness) -> None:
+async def test_alert_is_resolved_when_its_transaction_was_already_decided(world: Harness) -> None:
     alert, sender, _ = await create_held_transfer(world)
     settlement = ReviewDecision(transaction_id=decode_id(alert["transaction_id"]), release=False)
     (await world.services.ledger.submit(settlement)).require_accepted()
@@ -203,14 +205,14 @@ async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world
     assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
-async def test_resolved_alerts_are_refused_before_the_decision_is_looked_at(world: Harness) -> None:
+async def test_resolved_alert_is_rejected_before_the_decision_is_validated(world: Harness) -> None:
     alert, _, _ = await create_held_transfer(world)
     await resolve_alert(world, alert["id"], transaction_decision="reject")
     answer = await resolve_alert(world, alert["id"])
     assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_RESOLVED")
 
 
-async def test_a_transaction_held_for_a_restricted_subscriber_can_be_released(
+async def test_held_transaction_of_a_restricted_subscriber_can_be_released(
     world: Harness,
 ) -> None:
     await update_rule(world, "Large amount", threshold="100")

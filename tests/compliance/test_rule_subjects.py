@@ -1,4 +1,4 @@
-"""Rules that are created and deleted, and rules about payees and agents."""
+"""Creating and deleting rules, and rules about payees and agents."""
 
 import asyncio
 from typing import Any
@@ -75,7 +75,7 @@ async def test_rule_is_created_with_defaults_and_audited(world: Harness) -> None
     assert (await get_rules_by_name(world))["Large cash-in"] == rule
     (entry,) = await world.list_audit_entries(rule["id"], "compliance_rule.created")
     assert entry["changes"]["threshold"] == [None, "100.00"]
-    # What is returned can be posted again.
+    # The response is a valid request body.
     assert (await post_rule(world, **rule)).status_code == 201
 
 
@@ -102,7 +102,7 @@ INVALID_RULES: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("fields", "status", "field"), INVALID_RULES)
-async def test_impossible_rule_is_refused_and_named(
+async def test_invalid_rule_is_rejected_and_the_field_is_named(
     world: Harness, fields: dict[str, Any], status: int, field: str
 ) -> None:
     before = await get_rules_by_name(world)
@@ -112,11 +112,11 @@ async def test_impossible_rule_is_refused_and_named(
     assert await get_rules_by_name(world) == before
 
 
-async def test_rule_in_another_currency_is_refused(world: Harness) -> None:
+async def test_rule_in_another_currency_is_rejected(world: Harness) -> None:
     assert parse_error(await post_rule(world, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_subject_and_types_are_changed_only_together(world: Harness) -> None:
+async def test_subject_and_transaction_types_must_stay_compatible(world: Harness) -> None:
     rule = await create_rule(world)
     url, admin = f"{RULES_URL}/{rule['id']}", await world.create_admin()
     for change, field in (
@@ -179,7 +179,7 @@ async def test_deleted_rule_stops_matching_and_its_alerts_stay(world: Harness) -
     assert entry["changes"]["name"] == ["Large cash-in", None]
 
 
-async def test_transaction_held_by_a_deleted_rule_is_still_decided(world: Harness) -> None:
+async def test_transaction_held_by_a_deleted_rule_can_be_released(world: Harness) -> None:
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     rule = await create_rule(world, transaction_types=["transfer"], threshold="10", action="review")
     await submit_transfer(world, sender["id"], receiver["id"], "20")
@@ -191,7 +191,7 @@ async def test_transaction_held_by_a_deleted_rule_is_still_decided(world: Harnes
     await require_balanced_books(world)
 
 
-async def test_default_rule_notices_large_cash_ins(world: Harness) -> None:
+async def test_default_rule_raises_an_alert_for_large_cash_ins(world: Harness) -> None:
     agent, customer = await create_agent(world, balance="900000"), await world.create_subscriber()
     assert (await cash_in(world, agent, customer, "200000")).is_success
     assert await list_alerts(world) == []
@@ -201,7 +201,7 @@ async def test_default_rule_notices_large_cash_ins(world: Harness) -> None:
     assert alert["details"]["figure"] == "200000.01"
 
 
-async def test_alerts_about_an_agent_name_the_agent_and_are_one_per_rule(world: Harness) -> None:
+async def test_alerts_about_an_agent_name_the_agent_and_are_merged_per_rule(world: Harness) -> None:
     await update_rule(world, "Busy agent", threshold=3)
     agents = [await create_agent(world, balance="500") for _ in range(2)]
     customers = [await world.create_subscriber(balance="100") for _ in range(3)]
@@ -224,7 +224,7 @@ async def test_alerts_about_an_agent_name_the_agent_and_are_one_per_rule(world: 
     assert {one["details"]["agent_id"] for one in await list_alerts(world)} == {
         agent["id"] for agent in agents
     }
-    # Once it is resolved, the next match opens another one.
+    # After resolution, the next match opens a new alert.
     assert (await resolve_alert(world, alert["id"])).status_code == 200
     assert (await cash_out(world, agents[0], customers[0], "10")).is_success
     assert len(await list_alerts(world)) == 3
@@ -243,7 +243,7 @@ async def test_masked_alert_keeps_the_agent(world: Harness) -> None:
         assert remove_personal_details({"agent_id": value}) == {}
 
 
-#: The statement of release 1.0, whose processes run beside new ones during a rolling upgrade.
+#: Statement of release 1.0, whose processes run next to new ones during a rolling upgrade.
 PREVIOUS_RELEASE_INSERT_SQL = """
     INSERT INTO alerts (id, subscriber_id, rule_id, alert_type, details, created_at, updated_at)
     VALUES ($1, $2, $3, 'AMOUNT_THRESHOLD', '{}', now(), now())
@@ -251,7 +251,7 @@ PREVIOUS_RELEASE_INSERT_SQL = """
     DO UPDATE SET occurrences = alerts.occurrences + 1"""
 
 
-async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: Harness) -> None:
+async def test_concurrent_alerts_of_two_releases_are_merged_per_subject(world: Harness) -> None:
     database, new_id = world.services.database, world.services.new_id
     subscriber, agent = await world.create_subscriber(), await create_agent(world)
     stored = {
@@ -286,8 +286,10 @@ async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: Har
     assert found == {ids.encode(ids.RULE, about_payee): 40, ids.encode(ids.RULE, about_agent): 20}
 
 
-async def test_agent_is_counted_by_parallel_batches(world: Harness) -> None:
-    """Of parallel cash-ins and cash-outs no more than the threshold pass a blocking rule."""
+async def test_concurrent_transactions_of_an_agent_do_not_exceed_a_blocking_rule(
+    world: Harness,
+) -> None:
+    """Exactly the threshold number of cash-ins and cash-outs passes."""
     await update_rule(world, "Busy agent", threshold=5, action="block")
     agent = await create_agent(world, balance="500")
     customers = [await world.create_subscriber(balance="100") for _ in range(6)]
@@ -303,7 +305,7 @@ async def test_agent_is_counted_by_parallel_batches(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_held_cash_in_of_a_payee_is_decided(world: Harness, decision: str) -> None:
+async def test_held_cash_in_is_released_or_rejected(world: Harness, decision: str) -> None:
     await create_rule(world, action="review")
     agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
     answer = await cash_in(world, agent, customer, "200")
@@ -326,7 +328,7 @@ async def test_held_cash_in_of_a_payee_is_decided(world: Harness, decision: str)
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_held_top_up_is_decided(world: Harness, decision: str) -> None:
+async def test_held_top_up_is_released_or_rejected(world: Harness, decision: str) -> None:
     await create_rule(world, transaction_types=["partner_fund"], action="review")
     partner, customer = await create_partner(world, balance="500"), await world.create_subscriber()
     order = {
@@ -348,7 +350,7 @@ async def test_held_top_up_is_decided(world: Harness, decision: str) -> None:
     await require_balanced_books(world)
 
 
-async def test_blocked_cash_in_of_a_payee(world: Harness) -> None:
+async def test_cash_in_over_a_blocking_payee_rule_is_declined(world: Harness) -> None:
     await create_rule(world, action="block")
     agent, customer = await create_agent(world, balance="500"), await world.create_subscriber()
     answer = await cash_in(world, agent, customer, "100.01")
@@ -359,7 +361,7 @@ async def test_blocked_cash_in_of_a_payee(world: Harness) -> None:
     assert alert["subscriber_id"] == customer["id"]
 
 
-async def test_payments_received_are_added_up_for_the_payee(world: Harness) -> None:
+async def test_cumulative_payee_rule_adds_up_received_payments(world: Harness) -> None:
     await create_rule(
         world,
         type="CUMULATIVE_AMOUNT",
@@ -380,10 +382,10 @@ async def test_payments_received_are_added_up_for_the_payee(world: Harness) -> N
 
 
 @pytest.mark.parametrize("decision", ["release", "reject"])
-async def test_transfer_from_the_platform_is_held_without_a_hold(
+async def test_reviewed_transfer_from_the_platform_places_no_hold(
     world: Harness, decision: str
 ) -> None:
-    """The platform's own accounts cannot run short, so there is nothing to set aside."""
+    """The platform's own accounts cannot run short, so no funds need to be reserved."""
     await create_rule(world, transaction_types=["transfer"], action="review")
     receiver = await world.create_subscriber()
     order = Command(

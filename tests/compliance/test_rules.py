@@ -1,4 +1,4 @@
-"""The rules that payments are watched by, read and changed."""
+"""Reading and changing compliance rules."""
 
 import asyncio
 from typing import Any
@@ -22,7 +22,7 @@ async def put_rule(world: Harness, name: str, body: Any) -> httpx2.Response:
     )
 
 
-async def test_one_rule(world: Harness) -> None:
+async def test_rule_is_read_by_id_and_unknown_rule_is_404(world: Harness) -> None:
     officer = await world.create_admin("C")
     for rule in (await get_rules_by_name(world)).values():
         answer = await world.client.get(f"{RULES_URL}/{rule['id']}", auth=officer)
@@ -32,7 +32,7 @@ async def test_one_rule(world: Harness) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_the_defaults(world: Harness) -> None:
+async def test_default_rules(world: Harness) -> None:
     found = await get_rules_by_name(world)
     assert all(rule.pop("id").startswith("rul_") for rule in found.values())
     assert found == {
@@ -111,7 +111,7 @@ async def test_the_defaults(world: Harness) -> None:
     }
 
 
-async def test_deleted_defaults_do_not_come_back_at_the_next_start(
+async def test_deleted_default_rules_are_not_recreated_at_startup(
     world: Harness, services: Services
 ) -> None:
     for rule in (await get_rules_by_name(world)).values():
@@ -127,7 +127,7 @@ async def test_deleted_defaults_do_not_come_back_at_the_next_start(
         assert await services.database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
-async def test_in_pages(world: Harness) -> None:
+async def test_rules_are_paged(world: Harness) -> None:
     admin = await world.create_admin("C")
     first = (await world.client.get(f"{RULES_URL}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
@@ -136,7 +136,7 @@ async def test_in_pages(world: Harness) -> None:
     assert (len(rest.json()["data"]), rest.json()["has_more"]) == (3, False)
 
 
-async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
+async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness) -> None:
     before = (await get_rules_by_name(world))["Many in an hour"]
     changes: dict[str, Any] = {
         "name": "Many in two hours",
@@ -158,7 +158,7 @@ async def test_changes_what_is_given_and_keeps_the_rest(world: Harness) -> None:
     assert set(entry["changes"]) == set(changes)
 
 
-async def test_what_is_answered_can_be_sent_back_and_is_no_change(world: Harness) -> None:
+async def test_submitting_the_returned_rule_changes_nothing(world: Harness) -> None:
     for name, rule in (await get_rules_by_name(world)).items():
         answer = await put_rule(world, name, rule)
         assert (answer.status_code, answer.json()) == (200, rule)
@@ -167,13 +167,13 @@ async def test_what_is_answered_can_be_sent_back_and_is_no_change(world: Harness
         assert await world.list_audit_entries(rule["id"], "compliance_rule.updated") == []
 
 
-async def test_an_amount_is_a_string_and_a_count_either(world: Harness) -> None:
+async def test_count_threshold_is_accepted_as_a_string_or_a_number(world: Harness) -> None:
     assert (await update_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
     assert (await update_rule(world, "Many in a day", threshold="7"))["threshold"] == 7
     assert (await update_rule(world, "Many in a day", threshold=0))["threshold"] == 0
 
 
-async def test_a_bad_value_is_named(world: Harness) -> None:
+async def test_invalid_field_is_named(world: Harness) -> None:
     amount, count = "Large amount", "Many in a day"
     bodies: list[tuple[str, dict[str, Any], int, str]] = [
         (amount, {"threshold": 500}, 400, "threshold"),
@@ -209,12 +209,12 @@ async def test_a_bad_value_is_named(world: Harness) -> None:
     assert await get_rules_by_name(world) == before
 
 
-async def test_another_currency_is_refused(world: Harness) -> None:
+async def test_other_currency_is_rejected(world: Harness) -> None:
     answer = await put_rule(world, "Large amount", {"currency": "EUR", "threshold": "7"})
     assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
 
 
-async def test_an_unknown_rule_is_not_found(world: Harness) -> None:
+async def test_updating_an_unknown_rule_is_404(world: Harness) -> None:
     for rule_id in ("1", "rul_", "rul_0000000000001", "sub_0000000000001"):
         answer = await world.client.put(
             f"{RULES_URL}/{rule_id}", json={}, auth=await world.create_admin()
@@ -222,7 +222,7 @@ async def test_an_unknown_rule_is_not_found(world: Harness) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
 
 
-async def test_every_process_decides_by_the_new_rule_at_once(
+async def test_changed_rule_applies_immediately_in_every_process(
     world: Harness, settings: Settings, database_url: str
 ) -> None:
     async with open_services(settings, database_url) as second:
@@ -231,7 +231,7 @@ async def test_every_process_decides_by_the_new_rule_at_once(
             await world.create_subscriber(),
         )
         elsewhere = Harness(second, world.client)
-        for here in (world, elsewhere):  # both know the old rule now
+        for here in (world, elsewhere):  # both processes have cached the old rule
             assert (await submit_transfer(here, sender["id"], receiver["id"], "50")).code is None
         await update_rule(world, "Large amount", threshold="10", action="block")
         outcomes = await asyncio.gather(

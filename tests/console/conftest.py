@@ -1,4 +1,4 @@
-"""People who look at the console."""
+"""Fixtures for console tests: clients signed out and signed in."""
 
 import httpx2
 import pytest
@@ -21,5 +21,5 @@ def stranger(visitors: ConsoleClients) -> ConsoleClient:
 
 @pytest.fixture
 async def ada(visitors: ConsoleClients) -> ConsoleClient:
-    """A system_admin."""
+    """Return a client signed in as a system_admin."""
     return await visitors.create_signed_in("A")

@@ -1,6 +1,6 @@
-"""A person's browser without a window: it keeps cookies and sends what forms on pages send.
+"""Headless console browser that keeps cookies and submits forms as the pages do.
 
-Who asks for a part of a page asks as htmx does.
+Requests for a partial page carry the headers that htmx sends.
 """
 
 import html
@@ -22,19 +22,22 @@ SESSION_COOKIE: Final = "tapgate_session"
 
 
 def parse_request_id(form: str) -> str:
-    """Under which a form that moves money is sent."""
+    """Return the idempotency key embedded in a form that moves money."""
     found = _REQUEST_ID_PATTERN.search(form)
     assert found is not None, form
     return found[1]
 
 
 def contains_digits(text: str, digits: str) -> bool:
-    """On their own: any four digits may stand by chance in an id or in a token."""
+    """Return whether `digits` occur on their own.
+
+    Any four digits may occur by chance inside an id or a token.
+    """
     return re.search(rf"(?<![\w-]){digits}(?![\w-])", text) is not None
 
 
 class ConsoleClient:
-    """`at` is the page that forms are sent from."""
+    """Browser of one admin. `referer` is the page that forms are submitted from."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
@@ -46,11 +49,11 @@ class ConsoleClient:
 
     @property
     def session(self) -> str | None:
-        """The session's token, if somebody is signed in."""
+        """Session token, or None when signed out."""
         return self.client.cookies.get(SESSION_COOKIE)
 
     def set_session(self, admin: BearerAuth) -> None:
-        """The session of somebody who has signed in elsewhere."""
+        """Use the session of an admin who signed in through the API."""
         self.client.cookies.set(SESSION_COOKIE, admin._credential)
 
     async def sign_in(self, email: str, password: str) -> httpx2.Response:
@@ -65,17 +68,17 @@ class ConsoleClient:
         return answer
 
     async def get_page_text(self, path: str) -> str:
-        """What a page shows, with entities as a person reads them."""
+        """Return the text of a page with HTML entities unescaped."""
         answer = await self.get(path)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return html.unescape(answer.text)
 
     async def get_partial(self, path: str) -> httpx2.Response:
-        """What a script of the page asks for."""
+        """Request a partial page as htmx does."""
         return await self.client.get(path, headers=self._partial_headers())
 
     async def get_csrf_token(self) -> str:
-        """As it is on any page of the session."""
+        """Return the CSRF token, which is the same on every page of the session."""
         found = _CSRF_PATTERN.search((await self.client.get("/console")).text)
         assert found is not None, "nobody is signed in"
         return found[1]
@@ -83,27 +86,27 @@ class ConsoleClient:
     async def post_without_csrf(
         self, path: str, form: FormFields | None = None, **headers: str
     ) -> httpx2.Response:
-        """A form, with nothing in it that the caller has not given."""
+        """Submit a form with exactly the given fields."""
         own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         content = urlencode(form or {}, doseq=True)
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return await self.client.post(path, content=content, headers=own | kind | headers)
 
     async def post_form(self, path: str, form: FormFields | None = None) -> httpx2.Response:
-        """A form of one of the session's pages."""
+        """Submit a form with the session's CSRF token."""
         return await self.post_without_csrf(
             path, {**(form or {}), "csrf": await self.get_csrf_token()}
         )
 
     async def post_partial(self, path: str, form: FormFields | None = None) -> httpx2.Response:
-        """A form that a script of the page sends."""
+        """Submit a form as htmx does, with the CSRF token in a header."""
         headers = self._partial_headers() | {"X-CSRF-Token": await self.get_csrf_token()}
         return await self.post_without_csrf(path, form, **headers)
 
     async def post_file(
         self, path: str, content: bytes, *, csrf: str | None = None
     ) -> httpx2.Response:
-        """A file that a script of the page sends, as `file` of a form."""
+        """Upload a file as htmx does, in the multipart field `file`."""
         own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
         token = {"X-CSRF-Token": await self.get_csrf_token() if csrf is None else csrf}
         files = {"file": ("cards.csv", content, "text/csv")}
@@ -114,7 +117,7 @@ class ConsoleClient:
     async def submit_action(
         self, name: str, form: FormFields | None = None, **names: str
     ) -> httpx2.Response:
-        """Opens the dialog of an act and sends it. `names` are those of its address."""
+        """Open the dialog of an action and submit it. `names` become query parameters."""
         address = f"/console/acts/{name}" + (f"?{urlencode(names)}" if names else "")
         asked = await self.get_partial(address)
         assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
@@ -126,18 +129,18 @@ class ConsoleClient:
 
 
 class ConsoleClients:
-    """People before browsers of their own, all of them on one gateway."""
+    """Factory for console clients that share one gateway."""
 
     def __init__(self, world: Harness, transport: httpx2.AsyncBaseTransport) -> None:
         self.harness = world
         self._transport = transport
 
     def create_signed_out(self, address: str = "http://gateway") -> ConsoleClient:
-        """Nobody is signed in."""
+        """Return a client without a session."""
         return ConsoleClient(httpx2.AsyncClient(transport=self._transport, base_url=address))
 
     async def create_signed_in(self, role: str = "A") -> ConsoleClient:
-        """A new admin's, signed in. The role is its letter in the interface."""
+        """Return a client signed in as a new admin. `role` is the role's letter in the API."""
         visitor = self.create_signed_out()
         visitor.set_session(await self.harness.create_admin(role))
         return visitor

@@ -1,4 +1,4 @@
-"""Agents on pages: trees with their float, low floats, hostile names, and who may do what."""
+"""Agent pages: trees with float totals, low-float warnings, escaping and permissions."""
 
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
@@ -15,7 +15,7 @@ RegisterAgent = Callable[..., Awaitable[str]]
 
 @pytest.fixture
 def register(ada: ConsoleClient, world: Harness) -> RegisterAgent:
-    """A new agent's identifier, by the form."""
+    """Register an agent through the form and return its id."""
 
     async def new(name: str, parent: str | None = None, **fields: str) -> str:
         kind = "super_agent" if parent is None else "sub_agent"
@@ -35,7 +35,9 @@ def register(ada: ConsoleClient, world: Harness) -> RegisterAgent:
     return new
 
 
-async def test_a_tree_adds_up(ada: ConsoleClient, register: RegisterAgent) -> None:
+async def test_agent_tree_shows_the_total_float(
+    ada: ConsoleClient, register: RegisterAgent
+) -> None:
     top = await register("Mariama Conteh")
     for name, amount in (("Alie Bangura", "250.50"), ("Isha Turay", "1000")):
         sub_agent = await register(name, top)
@@ -47,7 +49,7 @@ async def test_a_tree_adds_up(ada: ConsoleClient, register: RegisterAgent) -> No
     assert "4,250.50 SLE" in await ada.get_page_text(f"/console/agents/{top}")
 
 
-async def test_what_is_asked_for_comes_as_a_list(
+async def test_filtered_agents_are_returned_as_a_flat_list(
     ada: ConsoleClient, register: RegisterAgent
 ) -> None:
     top = await register("Mariama Conteh")
@@ -64,7 +66,7 @@ async def test_what_is_asked_for_comes_as_a_list(
     assert "Sorie Kamara" in found.text
 
 
-async def test_more_trees_are_items_of_the_list_that_is_there(
+async def test_next_page_of_trees_contains_only_list_items(
     ada: ConsoleClient, register: RegisterAgent
 ) -> None:
     for number in range(21):
@@ -76,7 +78,9 @@ async def test_more_trees_are_items_of_the_list_that_is_there(
     assert ">Agent 0<" in more.text and "<ul" not in more.text
 
 
-async def test_a_low_float_is_said(ada: ConsoleClient, register: RegisterAgent) -> None:
+async def test_low_float_is_flagged_until_it_is_funded(
+    ada: ConsoleClient, register: RegisterAgent
+) -> None:
     agent = await register("Mariama Conteh")
     page = f"/console/agents/{agent}"
     assert "The float is below 1,000 SLE" in await ada.get_page_text(page)
@@ -86,7 +90,7 @@ async def test_a_low_float_is_said(ada: ConsoleClient, register: RegisterAgent) 
     assert "Low float" not in await ada.get_page_text("/console/agents")
 
 
-async def test_float_is_passed_on(ada: ConsoleClient, register: RegisterAgent) -> None:
+async def test_float_transfer_requires_the_pin(ada: ConsoleClient, register: RegisterAgent) -> None:
     top = await register("Mariama Conteh")
     sub_agent = await register("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "500"}, id=top)
@@ -101,7 +105,9 @@ async def test_float_is_passed_on(ada: ConsoleClient, register: RegisterAgent) -
     assert "200.00 SLE" in shown and "Mariama Conteh" in shown
 
 
-async def test_states(ada: ConsoleClient, register: RegisterAgent) -> None:
+async def test_offered_actions_follow_the_agent_status(
+    ada: ConsoleClient, register: RegisterAgent
+) -> None:
     agent = await register("Mariama Conteh")
     page = f"/console/agents/{agent}"
     await ada.get_page_text(page)
@@ -115,7 +121,7 @@ async def test_states(ada: ConsoleClient, register: RegisterAgent) -> None:
     assert "The agent is terminated." in shown and "/console/acts/agent" not in shown
 
 
-async def test_names_are_text(ada: ConsoleClient, register: RegisterAgent) -> None:
+async def test_agent_names_are_escaped(ada: ConsoleClient, register: RegisterAgent) -> None:
     top = await register(XSS_PAYLOAD, business_name=XSS_PAYLOAD, address=XSS_PAYLOAD)
     await register(XSS_PAYLOAD, top)
     for path in ("/console/agents", "/console/agents?status=active", f"/console/agents/{top}"):
@@ -124,7 +130,9 @@ async def test_names_are_text(ada: ConsoleClient, register: RegisterAgent) -> No
         assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
 
 
-async def test_who_may_what(visitors: ConsoleClients, register: RegisterAgent) -> None:
+async def test_actions_are_offered_by_role(
+    visitors: ConsoleClients, register: RegisterAgent
+) -> None:
     page = f"/console/agents/{await register('Mariama Conteh')}"
     support, finance = await visitors.create_signed_in("S"), await visitors.create_signed_in("F")
     assert "/console/acts/" not in await support.get_page_text(page)
@@ -133,7 +141,7 @@ async def test_who_may_what(visitors: ConsoleClients, register: RegisterAgent) -
     assert (await support.get_partial("/console/acts/agent.register")).status_code == 403
 
 
-async def test_an_agent_that_is_not_there(ada: ConsoleClient) -> None:
+async def test_unknown_agent_is_404_and_invalid_cursor_is_422(ada: ConsoleClient) -> None:
     assert (await ada.get("/console/agents/agt_0800000000000")).status_code == 404
     assert (await ada.get("/console/agents?cursor=nonsense")).status_code == 422
 
@@ -141,13 +149,13 @@ async def test_an_agent_that_is_not_there(ada: ConsoleClient) -> None:
 async def _transfer_float(
     ada: ConsoleClient, form: str, request_id: str, amount: str, pin: str
 ) -> str:
-    """What is shown then; empty when it is done."""
+    """Submit the transfer and return the response text, which is empty on success."""
     fields = {"request_id": request_id, "amount": amount, "pin": pin}
     names = dict(parse_qsl(form.partition("?")[2]))
     return (await ada.post_partial(form, {**names, **fields})).text
 
 
-async def test_what_was_declined_can_be_corrected(
+async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
     ada: ConsoleClient, register: RegisterAgent
 ) -> None:
     top = await register("Mariama Conteh")
@@ -162,10 +170,10 @@ async def test_what_was_declined_can_be_corrected(
     assert ">60.00 SLE<" in await ada.get_page_text(f"/console/agents/{sub}")
 
 
-async def test_what_may_have_been_done_is_never_done_under_another_name(
+async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmitted(
     ada: ConsoleClient, register: RegisterAgent
 ) -> None:
-    """The answer is lost, and somebody types something else into the form that is still there."""
+    """The response is lost, and the user edits the form that is still open."""
     top = await register("Mariama Conteh")
     sub = await register("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)

@@ -1,4 +1,4 @@
-"""Cards by the file on a page: what came of each row, and what is said about a bad file."""
+"""Card upload page: the result of each row, and the errors for invalid files."""
 
 import csv
 import io
@@ -15,11 +15,11 @@ HEADER = "Serial No.,MAC Address\n"
 
 
 def parse_counts(text: str) -> list[str]:
-    """New, skipped, with errors, in the file."""
+    """Return the counts of created, skipped, failed and total rows."""
     return re.findall(r"<dd>([\d,]+)</dd>", text)
 
 
-async def test_good_rows_bad_rows_and_the_same_file_again(
+async def test_upload_reports_valid_invalid_and_already_uploaded_rows(
     ada: ConsoleClient, world: Harness
 ) -> None:
     form = await ada.get_page_text(URL)
@@ -37,7 +37,7 @@ async def test_good_rows_bad_rows_and_the_same_file_again(
     assert "UP-1" in await ada.get_page_text("/console/cards?status=UNASSIGNED")
 
 
-async def test_thousands_of_errors_are_a_file(ada: ConsoleClient) -> None:
+async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: ConsoleClient) -> None:
     rows = "".join(f"=BAD {number},\n" for number in range(3000))
     text = (await ada.post_file(URL, (HEADER + rows).encode())).text
     assert parse_counts(text) == ["0", "0", "3,000", "3,000"]
@@ -59,38 +59,40 @@ async def test_thousands_of_errors_are_a_file(ada: ConsoleClient) -> None:
         (HEADER.encode() + b"A,\n" * 10_001, "The file must not have more than 10000 rows."),
     ],
 )
-async def test_a_file_that_is_none(ada: ConsoleClient, content: bytes, sentence: str) -> None:
+async def test_invalid_file_creates_no_cards(
+    ada: ConsoleClient, content: bytes, sentence: str
+) -> None:
     answer = await ada.post_file(URL, content)
     assert answer.status_code == 200
     assert "No card was created" in answer.text and sentence in answer.text
 
 
-async def test_a_header_alone_is_said(ada: ConsoleClient) -> None:
+async def test_file_with_only_a_header_is_reported(ada: ConsoleClient) -> None:
     text = (await ada.post_file(URL, HEADER.encode())).text
     assert "a header and no rows" in text and parse_counts(text) == ["0", "0", "0", "0"]
 
 
-async def test_a_form_without_a_file_is_refused(ada: ConsoleClient) -> None:
+async def test_form_without_a_file_creates_no_cards(ada: ConsoleClient) -> None:
     answer = await ada.post_partial(URL, {"file": "cards.csv"})
     assert answer.status_code == 200 and "No card was created" in answer.text
 
 
 @pytest.mark.parametrize("role", ["C", "S", "F"])
-async def test_only_system_admins_upload(visitors: ConsoleClients, role: str) -> None:
+async def test_only_system_admins_can_upload_cards(visitors: ConsoleClients, role: str) -> None:
     visitor = await visitors.create_signed_in(role)
     assert (await visitor.get(URL)).status_code == 403
     assert (await visitor.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
     assert "UP-9" not in await visitor.get_page_text("/console/cards")
 
 
-async def test_only_pages_of_this_session_upload(ada: ConsoleClient) -> None:
+async def test_upload_requires_the_csrf_token_of_the_session(ada: ConsoleClient) -> None:
     answer = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
     assert answer.status_code == 403
     assert "UP-8" not in await ada.get_page_text("/console/cards")
 
 
-async def test_a_page_takes_no_larger_file_than_the_interface(ada: ConsoleClient) -> None:
-    """What is around the endpoints has room for the form; what is passed on keeps their limits."""
+async def test_console_upload_has_the_same_size_limit_as_the_api(ada: ConsoleClient) -> None:
+    """The console allows for form overhead, but the endpoint's own limit still applies."""
     content = f"{HEADER}UP-LARGE,\n".encode()
     content += b"\n".ljust(60_000, b" ") * ((8 * 1024 * 1024 - len(content)) // 60_000 + 1)
     answer = await ada.post_file(URL, content)

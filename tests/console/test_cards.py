@@ -1,4 +1,4 @@
-"""Cards on pages: what is asked before one is blocked, whose card is closed to whom."""
+"""Card pages: block reasons, status changes, and cards of restricted subscribers."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tapgate.console.pages.cards import ACTIONS
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-def test_every_reason_can_be_chosen_and_those_for_good_say_so() -> None:
+def test_every_block_reason_is_offered_and_permanent_ones_are_labeled() -> None:
     acts = {act.name: act for act in ACTIONS}
     (offered,), (for_good,) = acts["card.block"].fields, acts["card.lose"].fields
     assert {value for value, _ in offered.options} == set(BLOCK_REASON_TEXTS)
@@ -20,7 +20,9 @@ def test_every_reason_can_be_chosen_and_those_for_good_say_so() -> None:
     assert said == {"lost", "stolen", "damaged"}
 
 
-async def test_the_life_of_a_card(ada: ConsoleClient, world: Harness) -> None:
+async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
+    ada: ConsoleClient, world: Harness
+) -> None:
     holder = await world.create_subscriber()
     serial = await world.create_card(holder["id"])
     page = f"/console/cards/{serial}"
@@ -39,7 +41,7 @@ async def test_the_life_of_a_card(ada: ConsoleClient, world: Harness) -> None:
     assert "This card is blocked for good" in refused.text
 
 
-async def test_a_childs_card_has_a_meter_and_text_stays_text(
+async def test_child_card_shows_its_spending_and_escapes_the_name(
     ada: ConsoleClient, world: Harness
 ) -> None:
     parent, serial = await world.create_subscriber(), await create_card(world)
@@ -50,7 +52,9 @@ async def test_a_childs_card_has_a_meter_and_text_stays_text(
     assert XSS_PAYLOAD not in (await ada.get("/console/cards")).text
 
 
-async def test_a_new_card_can_be_linked_from_its_page(ada: ConsoleClient, world: Harness) -> None:
+async def test_unassigned_card_can_be_linked_from_its_page(
+    ada: ConsoleClient, world: Harness
+) -> None:
     serial = await create_card(world)
     shown = await ada.get_page_text(f"/console/cards/{serial}")
     assert f"/console/acts/card.link?card_serial={serial}" in shown
@@ -58,9 +62,7 @@ async def test_a_new_card_can_be_linked_from_its_page(ada: ConsoleClient, world:
     assert f'value="{serial}"' in form.text
 
 
-async def test_filters_that_are_none_are_said_and_left_out(
-    ada: ConsoleClient, world: Harness
-) -> None:
+async def test_invalid_filters_are_reported_and_ignored(ada: ConsoleClient, world: Harness) -> None:
     serial = await create_card(world)
     shown = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
     assert "Subscriber must be" in shown and serial in shown
@@ -70,7 +72,7 @@ async def test_filters_that_are_none_are_said_and_left_out(
     assert 'hx-swap-oob="true"></div>' in part, "what was said before is taken back"
 
 
-async def test_who_is_restricted_is_asked_but_the_card_can_be_blocked(
+async def test_card_of_a_restricted_subscriber_is_masked_and_can_be_blocked(
     ada: ConsoleClient, world: Harness
 ) -> None:
     hidden = await world.create_restricted_subscriber()
@@ -88,7 +90,7 @@ async def test_who_is_restricted_is_asked_but_the_card_can_be_blocked(
     ("role", "acts", "audit"),
     [("C", {"block"}, True), ("S", {"block"}, False), ("F", set(), False)],
 )
-async def test_roles_see_what_they_may(
+async def test_card_actions_and_audit_log_are_shown_by_role(
     visitors: ConsoleClients, world: Harness, role: str, acts: set[str], audit: bool
 ) -> None:
     visitor = await visitors.create_signed_in(role)
@@ -99,7 +101,7 @@ async def test_roles_see_what_they_may(
     assert "/console/cards/upload" not in await visitor.get_page_text("/console/cards")
 
 
-async def test_there_is_no_page_of_no_card(ada: ConsoleClient) -> None:
+async def test_unknown_card_is_404(ada: ConsoleClient) -> None:
     for serial in ("NOBODY-1", "%3Cscript%3E", "a%2Fb"):
         answer = await ada.get(f"/console/cards/{serial}")
         assert answer.status_code == 404 and "<script>" not in answer.text

@@ -1,4 +1,4 @@
-"""Compliance on pages: what somebody who decides gets to see, and what becomes of the money."""
+"""Compliance pages: the review queue, decisions on held payments, and rules."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ async def officer(visitors: ConsoleClients) -> ConsoleClient:
 async def create_held_payment(
     world: Harness, sender: dict[str, Any], receiver: dict[str, Any]
 ) -> str:
-    """The alert that holds a payment of 100.00."""
+    """Create a held payment of 100.00 and return its alert id."""
     await update_rule(world, "Large amount", threshold="50")
     order = build_transfer(sender["id"], receiver["id"], "100.00")
     assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
@@ -39,7 +39,7 @@ async def get_available_balance(world: Harness, person: dict[str, Any]) -> str:
 DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
 
 
-async def test_a_held_payment_is_shown_and_released(officer: ConsoleClient, world: Harness) -> None:
+async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world: Harness) -> None:
     payer = await world.create_subscriber(balance="500", first_name=XSS_PAYLOAD)
     receiver = await world.create_subscriber(first_name="Mohamed")
     alert = await create_held_payment(world, payer, receiver)
@@ -69,7 +69,7 @@ async def test_a_held_payment_is_shown_and_released(officer: ConsoleClient, worl
     assert await get_available_balance(world, receiver) == "100.00"
 
 
-async def test_a_rejected_payment_is_the_payers_again(
+async def test_rejected_payment_is_returned_to_the_payer(
     officer: ConsoleClient, world: Harness
 ) -> None:
     payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
@@ -87,7 +87,7 @@ async def test_a_rejected_payment_is_the_payers_again(
     assert await get_available_balance(world, receiver) == "0.00"
 
 
-async def test_what_cannot_arrive_is_not_said_to_be_released(
+async def test_failed_release_is_not_shown_as_released(
     officer: ConsoleClient, world: Harness
 ) -> None:
     payer, receiver = await world.create_subscriber(balance="500"), await world.create_subscriber()
@@ -105,7 +105,7 @@ async def test_what_cannot_arrive_is_not_said_to_be_released(
     assert "could not be released (SUBSCRIBER_BLOCKED)" in await officer.get_page_text(page)
 
 
-async def test_a_restricted_person_is_not_named_but_decided_about(
+async def test_payment_of_a_restricted_payer_is_masked_and_can_be_released(
     officer: ConsoleClient, world: Harness
 ) -> None:
     payer = await world.create_subscriber(balance="500", first_name="Secretive")
@@ -127,10 +127,10 @@ async def test_a_restricted_person_is_not_named_but_decided_about(
     assert await get_available_balance(world, receiver) == "100.00"
 
 
-async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
+async def test_alert_without_a_payment_is_resolved_without_a_transaction_decision(
     officer: ConsoleClient, world: Harness
 ) -> None:
-    # As somebody writes it who wants to be taken for a rule.
+    # A manual alert whose details imitate a rule alert.
     details = {"action": "review", "figure": {"a": XSS_PAYLOAD}, XSS_PAYLOAD: [XSS_PAYLOAD]}
     body = {"alert_type": XSS_PAYLOAD, "details": details}
     url = "/api/v1/compliance/alerts"
@@ -148,7 +148,7 @@ async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
     "details",
     [{"action": ["review"]}, {"action": {"review": 1}}, {"figure": "²"}, {"figure": "9" * 4000}],
 )
-async def test_no_details_of_an_alert_break_its_page(
+async def test_malformed_alert_details_do_not_break_the_page(
     officer: ConsoleClient, world: Harness, details: dict[str, Any]
 ) -> None:
     answer = await world.client.post(
@@ -160,7 +160,7 @@ async def test_no_details_of_an_alert_break_its_page(
     await officer.get_page_text(f"{QUEUE_URL}/alerts/{answer.json()['alert_id']}")
 
 
-async def test_a_rule_is_changed_and_switched_off(officer: ConsoleClient, world: Harness) -> None:
+async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world: Harness) -> None:
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "After 20 payments within a day, each further one is refused" in shown
     rule = (await get_rules_by_name(world))["Many in a day"]
@@ -187,7 +187,7 @@ async def test_a_rule_is_changed_and_switched_off(officer: ConsoleClient, world:
     assert "Very many" in refused.text and 'aria-invalid="true"' in refused.text
 
 
-async def test_every_kind_of_rule_is_told_in_words(world: Harness) -> None:
+async def test_every_rule_type_has_a_description(world: Harness) -> None:
     known = (await get_rules_by_name(world)).values()
     assert {rule["type"] for rule in known} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
@@ -249,7 +249,9 @@ async def test_alert_about_an_agent_outlives_its_rule(
     assert link in await officer.get_page_text(QUEUE_URL)
 
 
-async def test_a_check_says_what_would_happen(officer: ConsoleClient, world: Harness) -> None:
+async def test_compliance_check_shows_the_expected_outcome(
+    officer: ConsoleClient, world: Harness
+) -> None:
     person = await world.create_subscriber(balance="500")
     asked = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
     answer = await officer.submit_action("compliance.check", asked | {"amount": "10"})
@@ -262,7 +264,9 @@ async def test_a_check_says_what_would_happen(officer: ConsoleClient, world: Har
     )
 
 
-async def test_closed_to_others(visitors: ConsoleClients, officer: ConsoleClient) -> None:
+async def test_compliance_pages_are_forbidden_to_other_roles(
+    visitors: ConsoleClients, officer: ConsoleClient
+) -> None:
     for role in "SF":
         visitor = await visitors.create_signed_in(role)
         for path in (QUEUE_URL, f"{QUEUE_URL}/rules", f"{QUEUE_URL}/alerts/alr_0000000000001"):

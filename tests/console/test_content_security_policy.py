@@ -1,4 +1,4 @@
-"""Nothing is inline that a browser would run: neither in templates nor on pages that they make."""
+"""Templates, scripts and rendered pages contain no inline code that a browser would run."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ def find_inline_code(text: str) -> list[str]:
     return [what for what, pattern in _FORBIDDEN_PATTERNS.items() if pattern.search(text)]
 
 
-def test_the_scan_finds_what_it_is_for() -> None:
+def test_scan_detects_every_kind_of_inline_code() -> None:
     for text in (
         '<a onclick="x()">', '<p style="x">', "<style>", "<script>x</script>",
         '<a href="javascript:x">', '<img src="//evil">', '<p hx-on:click="x">', "{{ x | safe }}",
@@ -40,21 +40,21 @@ def test_the_scan_finds_what_it_is_for() -> None:
     assert not find_inline_code('<script src="/console/assets/htmx.min.js" defer></script>')
 
 
-def test_no_template_has_anything_inline() -> None:
+def test_templates_contain_no_inline_code() -> None:
     assert len(_TEMPLATES) > 15
     for template in _TEMPLATES:
         assert find_inline_code(_COMMENT.sub("", template.read_text())) == [], template
 
 
-def test_no_script_makes_pages_from_text() -> None:
+def test_scripts_do_not_build_html_from_strings() -> None:
     assert len(_SCRIPTS) > 10
     for script in _SCRIPTS:
         if script.name != "htmx.min.js":
             assert not re.search(r"innerHTML|outerHTML|insertAdjacent|eval\(", script.read_text())
 
 
-async def test_no_page_has_anything_inline(ada: ConsoleClient, world: Harness) -> None:
-    """All that are without a name in their address, with hostile people in the lists."""
+async def test_rendered_pages_contain_no_inline_code(ada: ConsoleClient, world: Harness) -> None:
+    """Covers every page without path parameters, with hostile names in the lists."""
     person = await world.create_subscriber(
         first_name="<script>alert(1)</script>", last_name="\"' onclick='alert(1)"
     )

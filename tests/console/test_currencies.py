@@ -1,4 +1,4 @@
-"""Pages of a platform that counts in another currency than one of hundredths."""
+"""Console pages with a currency that does not have two decimal places."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) 
     return load_settings(chosen)
 
 
-async def test_a_fee_is_spoken_of_where_there_is_one(
+async def test_alert_page_omits_the_fee_of_a_payment_without_one(
     visitors: ConsoleClients, world: Harness
 ) -> None:
     currency = world.services.settings.currency

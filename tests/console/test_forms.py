@@ -1,4 +1,4 @@
-"""A form is taken from pages of its own session only, and leads to pages of this site only."""
+"""CSRF protection of console forms, and redirects that stay on this site."""
 
 import threading
 
@@ -20,7 +20,7 @@ async def _is_blocked(world: Harness, id: str) -> bool:
     return bool(answer.json()["status"] == "BLOCKED")
 
 
-async def test_a_form_needs_the_token_of_its_own_session(
+async def test_form_requires_the_csrf_token_of_its_session(
     ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
     person = (await world.create_subscriber())["id"]
@@ -34,7 +34,7 @@ async def test_a_form_needs_the_token_of_its_own_session(
     assert await _is_blocked(world, person)
 
 
-async def test_the_token_may_also_be_in_the_form(ada: ConsoleClient, world: Harness) -> None:
+async def test_csrf_token_is_accepted_as_a_form_field(ada: ConsoleClient, world: Harness) -> None:
     person = (await world.create_subscriber())["id"]
     answer = await ada.post_form(f"/console/acts/subscriber.block?id={person}", {"reason": "x"})
     assert answer.status_code == 303
@@ -52,7 +52,7 @@ CROSS_SITE_HEADERS: tuple[dict[str, str], ...] = (
 )
 
 
-async def test_another_sites_form_is_refused_even_with_the_token(
+async def test_cross_site_form_is_rejected_even_with_the_token(
     ada: ConsoleClient, stranger: ConsoleClient, world: Harness
 ) -> None:
     person, csrf = (
@@ -68,16 +68,18 @@ async def test_another_sites_form_is_refused_even_with_the_token(
     assert not await _is_blocked(world, person)
 
 
-async def test_a_browser_that_says_same_origin_is_believed_behind_a_proxy(
+async def test_same_origin_fetch_metadata_is_accepted_behind_a_proxy(
     ada: ConsoleClient, world: Harness
 ) -> None:
-    """Many a proxy sends a host of its own; the browser knows better."""
+    """A proxy may replace the Host header, so Sec-Fetch-Site takes precedence over Origin."""
     person = (await world.create_subscriber())["id"]
     headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Origin": "https://pay.example.com"}
     assert await _post_block(ada, person, **headers) == 303
 
 
-async def test_an_old_browser_is_known_by_its_origin(ada: ConsoleClient, world: Harness) -> None:
+async def test_browser_without_fetch_metadata_is_checked_by_origin(
+    ada: ConsoleClient, world: Harness
+) -> None:
     person = (await world.create_subscriber())["id"]
     headers = {"X-CSRF-Token": await ada.get_csrf_token(), "Sec-Fetch-Site": ""}
     assert await _post_block(ada, person, **headers) == 303
@@ -100,7 +102,9 @@ OFF_SITE_URLS = (
 )
 
 
-async def test_nobody_is_led_to_another_site(ada: ConsoleClient, world: Harness) -> None:
+async def test_redirect_after_an_action_stays_on_this_site(
+    ada: ConsoleClient, world: Harness
+) -> None:
     csrf = (await ada.get_csrf_token()).encode()
     for came_from in OFF_SITE_URLS:
         path = f"/console/acts/subscriber.reset_pin?id={(await world.create_subscriber())['id']}"
@@ -117,7 +121,7 @@ async def test_nobody_is_led_to_another_site(ada: ConsoleClient, world: Harness)
         assert "x" not in answer.cookies
 
 
-async def test_a_secret_shown_once_leads_back_to_this_site(ada: ConsoleClient) -> None:
+async def test_link_on_a_secret_page_stays_on_this_site(ada: ConsoleClient) -> None:
     ada.referer = "//evil.example"
     answer = await ada.submit_action("api_key.create", {"name": "x", "scopes": ["cards:read"]})
     assert 'href="/console"' in answer.text and "evil.example" not in answer.text
@@ -136,7 +140,9 @@ INVALID_FORMS: tuple[dict[str, str], ...] = (
 )
 
 
-async def test_no_value_of_a_field_breaks_a_form(ada: ConsoleClient, world: Harness) -> None:
+async def test_invalid_field_values_are_reported_in_the_form(
+    ada: ConsoleClient, world: Harness
+) -> None:
     person = (await world.create_subscriber())["id"]
     for form in INVALID_FORMS:
         answer = await ada.submit_action("subscriber.level", form, id=person)
@@ -144,10 +150,10 @@ async def test_no_value_of_a_field_breaks_a_form(ada: ConsoleClient, world: Harn
         assert 'role="alert"' in answer.text, f"{form} was taken"
 
 
-async def test_what_a_role_may_not_send_is_not_passed_on(
+async def test_fields_forbidden_to_the_role_are_dropped(
     visitors: ConsoleClients, world: Harness
 ) -> None:
-    """The form has no such field for them, so whoever adds it by hand gains nothing."""
+    """The form does not offer the field to this role, and adding it by hand has no effect."""
     person = await world.create_subscriber()
     support = await visitors.create_signed_in("S")
     await support.submit_action(
@@ -160,10 +166,10 @@ async def test_what_a_role_may_not_send_is_not_passed_on(
     assert (record["first_name"], record["kyc_level"]) == ("Mariama", person["kyc_level"])
 
 
-async def test_a_large_form_is_read_once_and_beside_everything_else(
+async def test_large_form_is_parsed_once_and_off_the_main_thread(
     ada: ConsoleClient, world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A photo in a form takes long to read: payments of the same process must not wait for it."""
+    """Parsing a photo takes long and must not delay payments in the same process."""
     person, csrf = (await world.create_subscriber())["id"], await ada.get_csrf_token()
     read: list[tuple[int, bool]] = []
 

@@ -1,4 +1,4 @@
-"""Limits and fees on pages: changed as they are shown, and none of them lost on the way."""
+"""Limit, fee and commission pages: editing, validation and concurrent changes."""
 
 import re
 from typing import Any
@@ -20,7 +20,7 @@ async def get_fee_rules(world: Harness) -> list[dict[str, Any]]:
 
 
 async def get_prefilled_form(visitor: ConsoleClient, path: str) -> dict[str, str]:
-    """The form of a fee, as it is there before anybody has typed."""
+    """Return the fields of a fee form with their initial values."""
     text = (await visitor.get_partial(path)).text
     found = dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
     chosen = re.findall(r'<option value="(\w+)"( selected)?', text)
@@ -28,11 +28,11 @@ async def get_prefilled_form(visitor: ConsoleClient, path: str) -> dict[str, str
     return {**found, "payer": payer}
 
 
-def test_everything_that_may_cost_something_can_be_given_a_fee() -> None:
+def test_every_chargeable_transaction_type_can_have_a_fee() -> None:
     assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
-async def test_a_level_is_changed(ada: ConsoleClient, world: Harness) -> None:
+async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, world: Harness) -> None:
     asked = await ada.get_partial("/console/acts/limits.level_1?kyc_level=1")
     assert 'value="50000.00"' in asked.text and ">phone_number</textarea>" in asked.text
     form = {
@@ -54,7 +54,7 @@ async def test_a_level_is_changed(ada: ConsoleClient, world: Harness) -> None:
     assert answer.json()["no_pin_limit"] == "0.00"
 
 
-async def test_a_fee_that_is_sent_as_it_was_shown_changes_nothing(
+async def test_submitting_an_unchanged_fee_form_changes_nothing(
     ada: ConsoleClient, world: Harness
 ) -> None:
     before = await get_fee_rules(world)
@@ -65,7 +65,7 @@ async def test_a_fee_that_is_sent_as_it_was_shown_changes_nothing(
     assert await get_fee_rules(world) == before
 
 
-async def test_a_step_is_added_and_another_left_out(ada: ConsoleClient, world: Harness) -> None:
+async def test_fee_steps_can_be_added_and_removed(ada: ConsoleClient, world: Harness) -> None:
     others = [step for step in await get_fee_rules(world) if step["type"] != "transfer_p2p"]
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     assert (form["up_to_0"], form["rate_0"], form["rate_last"]) == ("50000.00", "1.5", "0.5")
@@ -84,7 +84,7 @@ async def test_a_step_is_added_and_another_left_out(ada: ConsoleClient, world: H
     ]
 
 
-async def test_what_is_wrong_is_said_where_it_is(ada: ConsoleClient, world: Harness) -> None:
+async def test_invalid_fee_is_marked_at_its_field(ada: ConsoleClient, world: Harness) -> None:
     before = await get_fee_rules(world)
     form = await get_prefilled_form(ada, P2P_FEES_URL)
     for change, marked in (
@@ -92,14 +92,14 @@ async def test_what_is_wrong_is_said_where_it_is(ada: ConsoleClient, world: Harn
         ({"rate_0": "a lot"}, "rate_0"),
         ({"up_to_1": ""}, "up_to_1"),
         ({"up_to_1": "10"}, "up_to_1"),
-        ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # rows move up
+        ({"up_to_0": "", "rate_0": "", "up_to_1": "x"}, "up_to_0"),  # later rows move up
     ):
         answer = await ada.post_partial(P2P_FEES_URL, form | change)
         assert re.findall(r'name="(\w+)"[^>]*aria-invalid', answer.text) == [marked], change
     assert await get_fee_rules(world) == before
 
 
-async def test_what_somebody_else_has_changed_meanwhile_is_not_lost(
+async def test_stale_fee_form_does_not_overwrite_another_admins_change(
     ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
     form = await get_prefilled_form(ada, P2P_FEES_URL)
@@ -113,7 +113,9 @@ async def test_what_somebody_else_has_changed_meanwhile_is_not_lost(
     assert await get_fee_rules(world) == between
 
 
-async def test_who_sees_fees_and_who_changes_them(visitors: ConsoleClients) -> None:
+async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
+    visitors: ConsoleClients,
+) -> None:
     for role in "SCF":
         visitor = await visitors.create_signed_in(role)
         shown = await visitor.get_page_text(LIMITS_URL)
@@ -126,7 +128,7 @@ async def test_who_sees_fees_and_who_changes_them(visitors: ConsoleClients) -> N
     assert P2P_FEES_URL in await ada.get_page_text(LIMITS_URL)
     assert (
         await ada.post_without_csrf(P2P_FEES_URL, {"rate_last": "5"})
-    ).status_code == 403  # without the page's token
+    ).status_code == 403  # without the CSRF token
     for unknown in ("refund", "tips", "%3Cscript%3E"):
         assert (await ada.get_partial(f"{LIMITS_URL}/fees/{unknown}")).status_code == 404
 

@@ -1,4 +1,4 @@
-"""Whatever is sent: a page in plain words, with the policy on it, and never a failure."""
+"""Malformed requests get an error page with security headers, never a server error."""
 
 import itertools
 import random
@@ -19,7 +19,9 @@ QUERIES = (
 )  # fmt: skip
 
 
-async def test_every_answer_has_the_policy(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+async def test_every_response_has_the_security_headers(
+    ada: ConsoleClient, stranger: ConsoleClient
+) -> None:
     answers = [
         await ada.get("/console"),
         await ada.get("/console/nowhere"),
@@ -40,14 +42,14 @@ async def test_every_answer_has_the_policy(ada: ConsoleClient, stranger: Console
     assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
-async def test_an_unknown_address_is_a_page(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+async def test_unknown_path_gets_a_404_page(ada: ConsoleClient, stranger: ConsoleClient) -> None:
     for visitor in (ada, stranger):
         for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
             answer = await visitor.get(path)
             assert answer.status_code == 404 and "nothing at this address" in answer.text
 
 
-async def test_a_wrong_method_is_told_which_are_right(ada: ConsoleClient) -> None:
+async def test_unsupported_method_gets_405_with_an_allow_header(ada: ConsoleClient) -> None:
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"):
         answer = await ada.client.request(method, "/console/subscribers")
         assert answer.status_code == 405
@@ -55,14 +57,14 @@ async def test_a_wrong_method_is_told_which_are_right(ada: ConsoleClient) -> Non
         assert answer.headers["Content-Type"].startswith("text/html")
 
 
-async def test_a_head_is_a_get_without_the_page(ada: ConsoleClient) -> None:
+async def test_head_response_matches_get_without_a_body(ada: ConsoleClient) -> None:
     for path in ("/console", "/console/subscribers", "/console/nowhere"):
         whole, head = await ada.get(path), await ada.client.head(path)
         assert head.status_code == whole.status_code and head.content == b""
         assert head.headers["Content-Length"] == whole.headers["Content-Length"]
 
 
-async def test_no_query_breaks_a_page(ada: ConsoleClient) -> None:
+async def test_malformed_query_causes_no_server_error(ada: ConsoleClient) -> None:
     for path, query in itertools.product(PATHS, QUERIES):
         address = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
         for answer in (await ada.client.get(address), await ada.get_partial(address)):
@@ -76,7 +78,7 @@ UNKNOWN_PATHS = (
 )  # fmt: skip
 
 
-async def test_no_path_breaks_the_site(ada: ConsoleClient) -> None:
+async def test_malformed_path_gets_400_or_404(ada: ConsoleClient) -> None:
     for path in UNKNOWN_PATHS:
         answer = await ada.get(f"/console/{path}")
         assert answer.status_code in (400, 404), path
@@ -90,7 +92,9 @@ BODIES = (
 CONTENT_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x")
 
 
-async def test_no_form_breaks_the_site(ada: ConsoleClient, stranger: ConsoleClient) -> None:
+async def test_malformed_form_causes_no_server_error(
+    ada: ConsoleClient, stranger: ConsoleClient
+) -> None:
     csrf = await ada.get_csrf_token()
     for body, kind in itertools.product(BODIES, CONTENT_TYPES):
         headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
@@ -102,7 +106,7 @@ async def test_no_form_breaks_the_site(ada: ConsoleClient, stranger: ConsoleClie
             assert answer.status_code < 500, answer.text
 
 
-async def test_noise_breaks_nothing(ada: ConsoleClient) -> None:
+async def test_random_paths_cause_no_server_error(ada: ConsoleClient) -> None:
     chance = random.Random(7)
     for _ in range(150):
         noise = "".join(chance.choices(string.printable.strip() + "%%&&==//??", k=30))
@@ -110,7 +114,7 @@ async def test_noise_breaks_nothing(ada: ConsoleClient) -> None:
         assert answer.status_code < 500, noise
 
 
-async def test_a_stranger_sends_little_and_is_told_so(
+async def test_large_form_is_rejected_when_signed_out(
     stranger: ConsoleClient, ada: ConsoleClient
 ) -> None:
     large = {"email": "a" * 20_000, "password": "x"}
@@ -123,7 +127,9 @@ async def test_a_stranger_sends_little_and_is_told_so(
     assert answer.status_code == 403, "whoever is signed in may send a file"
 
 
-async def test_whoever_asks_too_often_gets_a_page(visitors: ConsoleClients, tmp_path: Path) -> None:
+async def test_rate_limited_request_gets_an_html_page(
+    visitors: ConsoleClients, tmp_path: Path
+) -> None:
     services, visitor = visitors.harness.services, await visitors.create_signed_in("S")
     settings = msgspec.structs.replace(services.settings, data_dir=tmp_path / "slow", rate_burst=1)
     usual, services.throttle = (

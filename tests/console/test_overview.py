@@ -1,4 +1,4 @@
-"""The first page: that its words are those of the figures."""
+"""Console home page: the alert tile matches the counts."""
 
 import re
 
@@ -9,7 +9,7 @@ from harness import Harness
 
 
 def parse_tile(page: str, label: str) -> str:
-    """What one tile says, without its marks."""
+    """Return the text of one tile without markup."""
     found = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
     assert found is not None, page
     return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
@@ -24,7 +24,7 @@ def parse_tile(page: str, label: str) -> str:
         (["LOW"], "1 none is severe"),
     ],
 )
-async def test_alerts_are_counted_by_their_own_severity(
+async def test_open_alerts_are_counted_by_severity(
     visitors: ConsoleClients, world: Harness, severities: list[str], said: str
 ) -> None:
     for severity in severities:
@@ -38,7 +38,7 @@ async def test_alerts_are_counted_by_their_own_severity(
     assert parse_tile(page, "Open alerts") == said
 
 
-async def test_alerts_that_are_investigated_are_counted_apart(
+async def test_alerts_under_investigation_are_counted_separately(
     visitors: ConsoleClients, world: Harness
 ) -> None:
     visitor = await visitors.create_signed_in("C")

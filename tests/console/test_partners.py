@@ -1,4 +1,4 @@
-"""Partners on pages: secrets are seen once; money put in is there at once."""
+"""Partner pages: secrets shown once, funding, status and permissions."""
 
 import re
 
@@ -8,14 +8,14 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 async def _create_partner(ada: ConsoleClient, name: str = "Sierra Bank") -> tuple[str, str]:
-    """Its identifier, and what was shown."""
+    """Create a partner and return its id and the response text."""
     made = await ada.submit_action("partner.create", {"name": name, "overdraft_limit": "100"})
     found = re.search(r'href="/console/partners/(ptn_\w+)"', made.text)
     assert found is not None, made.text
     return found[1], made.text
 
 
-async def test_a_new_partner_shows_its_secrets_once(ada: ConsoleClient) -> None:
+async def test_secrets_of_a_new_partner_are_shown_once(ada: ConsoleClient) -> None:
     partner, said = await _create_partner(ada)
     copied = re.findall(r'data-copy="([^"]+)"', said)
     assert copied[0] == partner and len(copied) == 4
@@ -25,7 +25,7 @@ async def test_a_new_partner_shows_its_secrets_once(ada: ConsoleClient) -> None:
     assert f"/api/v1/webhooks/partners/{partner}" in shown
 
 
-async def test_money_is_put_in_once(ada: ConsoleClient) -> None:
+async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
@@ -39,7 +39,7 @@ async def test_money_is_put_in_once(ada: ConsoleClient) -> None:
     assert "2,500.00 SLE" in shown and "5,000.00 SLE" not in shown
 
 
-async def test_suspend_and_activate(ada: ConsoleClient) -> None:
+async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
@@ -54,7 +54,9 @@ async def test_suspend_and_activate(ada: ConsoleClient) -> None:
     assert "The partner is active." in await ada.get_page_text(page)
 
 
-async def test_only_who_may(visitors: ConsoleClients, ada: ConsoleClient) -> None:
+async def test_partner_pages_are_forbidden_to_other_roles(
+    visitors: ConsoleClients, ada: ConsoleClient
+) -> None:
     partner, _ = await _create_partner(ada)
     for role in "CSF":
         other = await visitors.create_signed_in(role)
@@ -62,7 +64,7 @@ async def test_only_who_may(visitors: ConsoleClients, ada: ConsoleClient) -> Non
         assert (await other.get(f"/console/partners/{partner}")).status_code == 403
 
 
-async def test_names_are_text(ada: ConsoleClient) -> None:
+async def test_partner_names_are_escaped(ada: ConsoleClient) -> None:
     partner, _ = await _create_partner(ada, XSS_PAYLOAD)
     for path in ("/console/partners", f"/console/partners/{partner}"):
         answer = await ada.get(path)

@@ -1,4 +1,4 @@
-"""Processors on pages: secrets are seen once, and only by those who may have them."""
+"""Processor pages: secrets shown once, terminals, keys and permissions."""
 
 import re
 
@@ -9,7 +9,7 @@ XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
 def _list_copyable_values(answer: str) -> list[str]:
-    """What the buttons beside identifiers and secrets copy."""
+    """Return the values of the copy buttons next to ids and secrets."""
     return re.findall(r'data-copy="([^"]+)"', answer)
 
 
@@ -19,7 +19,7 @@ async def _create_processor(ada: ConsoleClient, world: Harness, name: str = "Kam
     return _list_copyable_values(made.text)[0]
 
 
-async def test_a_new_processor_shows_its_secret_once(ada: ConsoleClient, world: Harness) -> None:
+async def test_secret_of_a_new_processor_is_shown_once(ada: ConsoleClient, world: Harness) -> None:
     form = {
         "name": "Kamara Stores",
         "phone_number": world.new_phone_number(),
@@ -34,7 +34,9 @@ async def test_a_new_processor_shows_its_secret_once(ada: ConsoleClient, world: 
     assert key in shown and secret not in shown
 
 
-async def test_a_terminal_and_its_keys(ada: ConsoleClient, world: Harness) -> None:
+async def test_terminal_keys_can_be_added_and_deleted_and_the_terminal_blocked(
+    ada: ConsoleClient, world: Harness
+) -> None:
     processor = await _create_processor(ada, world)
     page = f"/console/processors/{processor}"
     added = await ada.submit_action("terminal.add", {"name": "Till 1"}, id=processor)
@@ -55,7 +57,7 @@ async def test_a_terminal_and_its_keys(ada: ConsoleClient, world: Harness) -> No
     assert newest in await ada.get_page_text(f"{page}/keys")
 
 
-async def test_what_fewer_may_see(
+async def test_terminals_and_keys_are_hidden_from_other_roles(
     visitors: ConsoleClients, ada: ConsoleClient, world: Harness
 ) -> None:
     page = f"/console/processors/{await _create_processor(ada, world)}"
@@ -69,7 +71,7 @@ async def test_what_fewer_may_see(
         assert (await other.get_partial("/console/acts/processor.key")).status_code == 403
 
 
-async def test_suspended_with_a_reason(ada: ConsoleClient, world: Harness) -> None:
+async def test_suspended_processor_shows_the_reason(ada: ConsoleClient, world: Harness) -> None:
     processor = await _create_processor(ada, world)
     page = f"/console/processors/{processor}"
     await ada.get_page_text(page)
@@ -80,7 +82,7 @@ async def test_suspended_with_a_reason(ada: ConsoleClient, world: Harness) -> No
     assert found.text.count("<tr>") == 1
 
 
-async def test_found_by_a_part_of_the_name(ada: ConsoleClient, world: Harness) -> None:
+async def test_processor_is_found_by_part_of_its_name(ada: ConsoleClient, world: Harness) -> None:
     await _create_processor(ada, world, "Kamara Stores")
     await _create_processor(ada, world, "Bo Market Cloth")
     found = await ada.get_partial("/console/processors?search=cloth")
@@ -89,7 +91,9 @@ async def test_found_by_a_part_of_the_name(ada: ConsoleClient, world: Harness) -
     assert "No processor matches" in found.text
 
 
-async def test_settlement_money_for_a_subscriber(ada: ConsoleClient, world: Harness) -> None:
+async def test_rejected_settlement_transfer_keeps_the_form(
+    ada: ConsoleClient, world: Harness
+) -> None:
     person = await world.create_subscriber()
     processor = await _create_processor(ada, world)
     order = {"subscriber_id": person["id"], "amount": "10"}
@@ -97,7 +101,7 @@ async def test_settlement_money_for_a_subscriber(ada: ConsoleClient, world: Harn
     assert 'role="alert"' in refused.text and person["id"] in refused.text
 
 
-async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
+async def test_processor_and_terminal_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
     processor = await _create_processor(ada, world, XSS_PAYLOAD)
     await ada.submit_action("terminal.add", {"name": XSS_PAYLOAD}, id=processor)
     one = f"/console/processors/{processor}"

@@ -1,4 +1,4 @@
-"""No page tells about a restricted subscriber more than that there is one."""
+"""Console pages reveal no personal data of a restricted subscriber."""
 
 import html
 import re
@@ -19,7 +19,7 @@ _PERSONAL_DATA = {
 
 
 async def _crawl(visitor: ConsoleClient, *begin: str) -> dict[str, str]:
-    """Every page and every form that a person gets to by clicking."""
+    """Return every page and form reachable by following links."""
     seen: dict[str, str] = {}
     waiting = [*begin]
     while waiting:
@@ -34,7 +34,10 @@ async def _crawl(visitor: ConsoleClient, *begin: str) -> dict[str, str]:
 
 
 async def _create_restricted_subscriber(world: Harness) -> tuple[dict[str, str], str]:
-    """Somebody about whom there is something in every list, restricted at last; and a card."""
+    """Create a subscriber with an entry in every list, then restrict it.
+
+    Returns the subscriber and the serial of its card.
+    """
     person, other = (
         await world.create_subscriber(balance="900", **_PERSONAL_DATA),
         await world.create_subscriber(),
@@ -60,7 +63,7 @@ async def _create_restricted_subscriber(world: Harness) -> tuple[dict[str, str],
     return person, card
 
 
-async def test_nothing_is_told_wherever_somebody_clicks(
+async def test_no_reachable_page_reveals_personal_data(
     visitors: ConsoleClients, world: Harness
 ) -> None:
     person, card = await _create_restricted_subscriber(world)
@@ -85,7 +88,7 @@ async def test_nothing_is_told_wherever_somebody_clicks(
         assert told == [], role
 
 
-async def test_who_was_let_in_sees_what_was_changed(
+async def test_audit_log_is_unmasked_after_the_access_code_is_entered(
     visitors: ConsoleClients, world: Harness
 ) -> None:
     person, _ = await _create_restricted_subscriber(world)

@@ -1,4 +1,4 @@
-"""The console lets nobody do what the interface does not: every act, every page, every role."""
+"""Console permissions match the API's for every action, page and role."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
 
 
 def _is_allowed(endpoint: Endpoint, role: str, field: str | None) -> bool:
-    """By the declaration alone."""
+    """Return whether the endpoint's declaration allows the role to send the field."""
     narrower = None if field is None else endpoint.field_access.get(field)
     return role in endpoint.access.roles and (narrower is None or role in narrower.roles)
 
@@ -38,18 +38,18 @@ def _list_navigation_links(page: str) -> Iterator[str]:
 async def one(
     request: pytest.FixtureRequest, visitors: ConsoleClients
 ) -> tuple[str, ConsoleClient]:
-    """Somebody of each role."""
+    """Return each role's letter and a client signed in with that role."""
     return request.param, await visitors.create_signed_in(request.param)
 
 
-def test_names_of_acts_are_their_own() -> None:
+def test_action_names_are_unique_and_refer_to_endpoints() -> None:
     assert len({act.name for act in ACTIONS}) == len(ACTIONS)
     for act in ACTIONS:
         assert act.endpoint in _ENDPOINTS, f"{act.name}: {act.endpoint} is no operation"
         assert not act.is_dangerous or act.description, f"{act.name} does not say what happens"
 
 
-async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, ConsoleClient]) -> None:
+async def test_action_is_open_to_exactly_the_allowed_roles(one: tuple[str, ConsoleClient]) -> None:
     role, visitor = one
     csrf = {"X-CSRF-Token": await visitor.get_csrf_token()}
     for act in ACTIONS:
@@ -63,7 +63,7 @@ async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, ConsoleCl
             assert (answer.status_code != 403) == allowed, f"{role} {act.name}"
 
 
-async def test_a_form_asks_for_nothing_that_a_role_may_not_send(
+async def test_form_contains_only_fields_the_role_may_send(
     one: tuple[str, ConsoleClient],
 ) -> None:
     role, visitor = one
@@ -79,7 +79,7 @@ async def test_a_form_asks_for_nothing_that_a_role_may_not_send(
             assert (f'name="{field.name}"' in form) == _is_allowed(endpoint, role, field.name)
 
 
-async def test_the_navigation_is_the_pages_that_open(
+async def test_navigation_lists_exactly_the_pages_the_role_may_open(
     one: tuple[str, ConsoleClient], ada: ConsoleClient
 ) -> None:
     _, visitor = one
@@ -93,7 +93,9 @@ async def test_the_navigation_is_the_pages_that_open(
             assert "Those who may: " in answer.text
 
 
-async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, ConsoleClient]) -> None:
+async def test_list_pages_offer_only_actions_the_role_may_perform(
+    one: tuple[str, ConsoleClient],
+) -> None:
     role, visitor = one
     for address in set(_list_navigation_links((await visitor.get("/console")).text)):
         page = (await visitor.get(address)).text
@@ -102,7 +104,7 @@ async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, ConsoleClient
             assert _is_allowed(_ENDPOINTS[act.endpoint], role, act.required_field), f"{role} {name}"
 
 
-async def test_the_simulators_are_offered_to_those_whom_they_let_in(
+async def test_simulators_are_linked_only_for_roles_that_may_open_them(
     one: tuple[str, ConsoleClient],
 ) -> None:
     role, visitor = one
@@ -111,7 +113,7 @@ async def test_the_simulators_are_offered_to_those_whom_they_let_in(
         assert (await visitor.get(path)).status_code == (200 if role == "A" else 403)
 
 
-def test_an_identifier_is_a_link_for_those_who_may_open_its_page() -> None:
+def test_id_is_linked_only_when_its_page_may_be_opened() -> None:
     asked: list[str] = []
     for start in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
         assert (
@@ -122,7 +124,7 @@ def test_an_identifier_is_a_link_for_those_who_may_open_its_page() -> None:
     assert get_page_path("key_1", lambda endpoint: True) is None
 
 
-async def test_by_its_address_a_page_says_who_may(visitors: ConsoleClients) -> None:
+async def test_forbidden_page_names_the_allowed_roles(visitors: ConsoleClients) -> None:
     support = await visitors.create_signed_in("S")
     answer = await support.get("/console/audit")
     assert answer.status_code == 403
@@ -131,10 +133,10 @@ async def test_by_its_address_a_page_says_who_may(visitors: ConsoleClients) -> N
     assert part.status_code == 403 and "<html" not in part.text
 
 
-async def test_what_a_page_refuses_is_in_the_audit_log(
+async def test_denied_page_request_is_recorded_in_the_audit_log(
     visitors: ConsoleClients, world: Harness
 ) -> None:
-    """As what the interface itself refuses is: nobody tries things out unnoticed."""
+    """The API records its own denials too, so probing never goes unrecorded."""
     support, person = await visitors.create_signed_in("S"), (await world.create_subscriber())["id"]
     for page, endpoint in (
         ("/console/cards/upload", "POST /api/v1/cards/upload-csv"),

@@ -1,4 +1,4 @@
-"""Signing in and out: the cookie, what errors tell, and when a session is over."""
+"""Console sign-in and sign-out: the cookie, error messages, and the end of a session."""
 
 import html
 import re
@@ -20,12 +20,12 @@ from tapgate.edge.services import Services
 
 @pytest.fixture(autouse=True)
 async def account(services: Services) -> None:
-    """A system_admin who has a password."""
+    """Create a system_admin with a password."""
     await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
 
 
 def _parse_cookie(answer: httpx2.Response, name: str = SESSION_COOKIE) -> dict[str, Any]:
-    """What the answer says about a cookie, without its value."""
+    """Return the attributes of a cookie set by the response, without its value."""
     found = SimpleCookie(answer.headers["Set-Cookie"])[name]
     return {key: value for key, value in found.items() if value}
 
@@ -38,7 +38,7 @@ async def _is_signed_in(visitor: ConsoleClient) -> bool:
     return answer.status_code == 200
 
 
-async def test_signing_in_sets_a_cookie_that_no_script_reads(stranger: ConsoleClient) -> None:
+async def test_sign_in_sets_an_http_only_cookie(stranger: ConsoleClient) -> None:
     answer = await stranger.sign_in(EMAIL, PASSWORD)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
     assert _parse_cookie(answer) == {
@@ -51,7 +51,7 @@ async def test_signing_in_sets_a_cookie_that_no_script_reads(stranger: ConsoleCl
     assert PASSWORD not in answer.text
 
 
-async def test_in_production_the_cookie_is_this_hosts_alone(visitors: ConsoleClients) -> None:
+async def test_production_cookie_has_the_host_prefix(visitors: ConsoleClients) -> None:
     services = visitors.harness.services
     services.settings = msgspec.structs.replace(services.settings, environment="production")
     visitor = visitors.create_signed_out("https://gateway")
@@ -70,7 +70,9 @@ async def test_in_production_the_cookie_is_this_hosts_alone(visitors: ConsoleCli
     assert not await _is_signed_in(visitor), "the name that others could set is not believed"
 
 
-async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: ConsoleClient) -> None:
+async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
+    stranger: ConsoleClient,
+) -> None:
     known = await stranger.sign_in(EMAIL, "incorrect horse")
     unknown = await stranger.sign_in("nobody@example.com", "incorrect horse")
     assert known.status_code == unknown.status_code == 401
@@ -80,7 +82,7 @@ async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: Con
     assert stranger.session is None
 
 
-async def test_what_cannot_be_an_account_is_refused_in_the_same_words(
+async def test_malformed_credentials_get_the_same_error_message(
     stranger: ConsoleClient,
 ) -> None:
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
@@ -89,7 +91,7 @@ async def test_what_cannot_be_an_account_is_refused_in_the_same_words(
         assert "The e-mail or the password is not right." in answer.text
 
 
-async def test_tries_are_counted_here_too(
+async def test_console_and_api_share_the_sign_in_attempt_limit(
     stranger: ConsoleClient, client: httpx2.AsyncClient
 ) -> None:
     for _ in range(5):
@@ -100,7 +102,7 @@ async def test_tries_are_counted_here_too(
     assert over_api.status_code == 429, "the console and the interface count together"
 
 
-async def test_signing_out_ends_the_session_everywhere(
+async def test_sign_out_ends_the_session_in_the_console_and_the_api(
     stranger: ConsoleClient, visitors: ConsoleClients, other_client: httpx2.AsyncClient
 ) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
@@ -117,14 +119,14 @@ async def test_signing_out_ends_the_session_everywhere(
     assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_signing_out_clears_what_pages_kept(stranger: ConsoleClient) -> None:
+async def test_sign_out_clears_browser_storage(stranger: ConsoleClient) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     answer = await stranger.post_form("/console/sign-out")
     assert answer.headers["Clear-Site-Data"] == '"storage"'
     assert (await stranger.get("/console/sign-in")).headers["Cache-Control"] == "no-store"
 
 
-async def test_signing_in_again_ends_the_session_before(
+async def test_successful_sign_in_ends_the_previous_session(
     stranger: ConsoleClient, other_client: httpx2.AsyncClient
 ) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
@@ -137,14 +139,14 @@ async def test_signing_in_again_ends_the_session_before(
     assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
-async def test_signing_out_needs_a_form_of_the_session(stranger: ConsoleClient) -> None:
+async def test_sign_out_requires_a_post_with_the_csrf_token(stranger: ConsoleClient) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     assert (await stranger.get("/console/sign-out")).status_code == 405
     assert (await stranger.post_without_csrf("/console/sign-out")).status_code == 403
     assert await _is_signed_in(stranger)
 
 
-async def test_a_disabled_admin_is_out_at_once(
+async def test_disabling_an_admin_ends_the_session_immediately(
     visitors: ConsoleClients, ada: ConsoleClient, world: Harness
 ) -> None:
     ben = await world.create_admin("S")
@@ -158,10 +160,10 @@ async def test_a_disabled_admin_is_out_at_once(
 
 
 @pytest.mark.parametrize("size", [0, 100_000])
-async def test_a_session_that_ends_while_a_form_arrives_does_nothing(
+async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
     visitors: ConsoleClients, ada: ConsoleClient, world: Harness, size: int
 ) -> None:
-    """Also a form that is larger than a signed-out visitor may send."""
+    """Also covers a form larger than a signed-out client may send."""
     ben, target = await world.create_admin("A"), await world.create_admin("S")
     visitor = visitors.create_signed_out()
     visitor.set_session(ben)
@@ -186,7 +188,7 @@ async def test_a_session_that_ends_while_a_form_arrives_does_nothing(
     assert await _is_signed_in(other)
 
 
-async def test_a_form_is_charged_once(ada: ConsoleClient) -> None:
+async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> None:
     remaining = [
         int((await ada.post_without_csrf("/console/sign-out")).headers["X-RateLimit-Remaining"])
         for _ in range(2)
@@ -194,7 +196,7 @@ async def test_a_form_is_charged_once(ada: ConsoleClient) -> None:
     assert remaining[0] - remaining[1] <= 1
 
 
-async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: ConsoleClient) -> None:
+async def test_sign_in_redirects_to_the_requested_page(stranger: ConsoleClient) -> None:
     asked = await stranger.get("/console/subscribers?search=ami&status=ACTIVE")
     address = asked.headers["Location"]
     assert "session has ended" not in await stranger.get_page_text(address), "nobody had signed in"
@@ -207,7 +209,9 @@ async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: Console
     assert answer.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
 
 
-async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: ConsoleClient) -> None:
+async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
+    stranger: ConsoleClient,
+) -> None:
     stranger.referer = page = "/console/subscribers?search=ami"
     answer = await stranger.get_partial("/console/acts/subscriber.register")
     address = answer.headers["HX-Redirect"]
@@ -216,10 +220,10 @@ async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Conso
     assert answer.headers["Location"] == page
 
 
-async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(
+async def test_upload_after_the_session_ended_redirects_to_sign_in(
     ada: ConsoleClient,
 ) -> None:
-    """And not that it was too large, which it is for a stranger alone."""
+    """The response does not report the file as too large, a limit that applies when signed out."""
     page, csrf = "/console/cards/upload", await ada.get_csrf_token()
     await ada.get(page)
     await ada.post_form("/console/sign-out")
@@ -233,7 +237,9 @@ async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(
     "elsewhere",
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
 )
-async def test_signing_in_leads_to_no_other_site(stranger: ConsoleClient, elsewhere: str) -> None:
+async def test_sign_in_does_not_redirect_to_another_site(
+    stranger: ConsoleClient, elsewhere: str
+) -> None:
     address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
     answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
@@ -252,7 +258,7 @@ INVALID_SESSION_COOKIES = (
 )
 
 
-async def test_a_cookie_that_is_no_session_is_nobodys(stranger: ConsoleClient) -> None:
+async def test_invalid_session_cookie_redirects_to_sign_in(stranger: ConsoleClient) -> None:
     for cookie in INVALID_SESSION_COOKIES:
         header = [(b"Cookie", f"{SESSION_COOKIE}={cookie}; tapgate_said={cookie}".encode())]
         answer = await stranger.client.get("/console", headers=header)
@@ -261,8 +267,8 @@ async def test_a_cookie_that_is_no_session_is_nobodys(stranger: ConsoleClient) -
         assert form.status_code == 200
 
 
-async def test_the_interface_takes_no_cookie(ada: ConsoleClient, world: Harness) -> None:
-    """Else any site could make a browser call it."""
+async def test_api_does_not_accept_the_session_cookie(ada: ConsoleClient, world: Harness) -> None:
+    """Otherwise any site could make a browser send authenticated API requests."""
     person = await world.create_subscriber()
     for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
         assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401
@@ -270,12 +276,12 @@ async def test_the_interface_takes_no_cookie(ada: ConsoleClient, world: Harness)
     assert (await ada.client.post(blocking, json={"reason": "x"})).status_code == 401
 
 
-async def test_whoever_is_signed_in_does_not_sign_in_again(ada: ConsoleClient) -> None:
+async def test_sign_in_page_redirects_when_already_signed_in(ada: ConsoleClient) -> None:
     answer = await ada.get("/console/sign-in")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
 
 
-async def test_a_sentence_for_the_next_page_is_said_once_and_as_text(ada: ConsoleClient) -> None:
+async def test_flash_message_is_shown_once_and_escaped(ada: ConsoleClient) -> None:
     hostile = "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="  # a script element
     answer = await ada.get(
         "/console", Cookie=f"{SESSION_COOKIE}={ada.session}; tapgate_said={hostile}"

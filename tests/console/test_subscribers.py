@@ -1,4 +1,4 @@
-"""Subscribers on pages: hostile names, and what is refused is said in the dialog."""
+"""Subscriber pages: escaping, errors in dialogs, and concurrent changes."""
 
 import re
 
@@ -9,7 +9,7 @@ from tapgate import ids
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
+async def test_subscriber_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
     person = await world.create_subscriber(
         first_name=XSS_PAYLOAD, last_name='"><img src=x onerror=alert(1)>'
     )
@@ -20,7 +20,9 @@ async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
         assert "<script>alert" not in answer.text and "<img src=x" not in answer.text
 
 
-async def test_block_and_unblock(ada: ConsoleClient, world: Harness) -> None:
+async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
+    ada: ConsoleClient, world: Harness
+) -> None:
     person = await world.create_subscriber()
     page = f"/console/subscribers/{person['id']}"
     await ada.get_page_text(page)
@@ -37,7 +39,9 @@ async def test_block_and_unblock(ada: ConsoleClient, world: Harness) -> None:
     assert "Once more" in again.text, "what was typed is still there"
 
 
-async def test_a_part_of_the_list_is_its_rows(visitors: ConsoleClients, world: Harness) -> None:
+async def test_partial_subscriber_list_contains_only_rows(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     await world.create_subscriber(first_name="Fatmata")
     await world.create_subscriber(first_name="Ibrahim")
     support = await visitors.create_signed_in("S")
@@ -46,17 +50,17 @@ async def test_a_part_of_the_list_is_its_rows(visitors: ConsoleClients, world: H
     assert "<html" not in found.text
 
 
-async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
+async def test_stale_form_does_not_overwrite_another_admins_change(
     ada: ConsoleClient, visitors: ConsoleClients, world: Harness
 ) -> None:
-    """A form sends all of its fields, also those that nobody has touched."""
+    """A form submits all of its fields, including unchanged ones."""
     person = await world.create_subscriber(first_name="Aminata", address="Kissy Road")
     address = f"/console/acts/subscriber.update?id={person['id']}"
     seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
     other = await visitors.create_signed_in("S")
     await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
     late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
-    for _ in range(2):  # sent again it is as late
+    for _ in range(2):  # submitting it again is just as stale
         answer = await ada.post_partial(address, late)
         assert "changed this meanwhile" in answer.text and 'value="Amie"' in answer.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
@@ -68,7 +72,9 @@ async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
     assert "HX-Redirect" in shown.headers
 
 
-async def test_what_is_left_empty_is_said_to_stay(ada: ConsoleClient, world: Harness) -> None:
+async def test_empty_field_keeps_its_value_and_the_form_says_so(
+    ada: ConsoleClient, world: Harness
+) -> None:
     person = await world.create_subscriber(email="aminata@example.com")
     form = await ada.get_page_text(f"/console/acts/subscriber.update?id={person['id']}")
     await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])

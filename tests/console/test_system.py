@@ -1,4 +1,4 @@
-"""Webhooks, keys, administrators and the audit trail, where it is about rules."""
+"""Pages for webhooks, API keys, administrators and the audit log."""
 
 import re
 
@@ -13,11 +13,11 @@ from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
 _XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-def test_every_scope_is_explained() -> None:
+def test_every_scope_has_a_description() -> None:
     assert tuple(SCOPE_DESCRIPTIONS) == KNOWN_SCOPES
 
 
-async def test_a_key_is_shown_once(ada: ConsoleClient) -> None:
+async def test_new_api_key_is_shown_once(ada: ConsoleClient) -> None:
     form = {"name": _XSS_PAYLOAD, "scopes": ["cards:read", "balance:read"]}
     made = await ada.submit_action("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
     found = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
@@ -27,26 +27,28 @@ async def test_a_key_is_shown_once(ada: ConsoleClient) -> None:
     assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
 
 
-async def test_a_key_without_a_scope_keeps_what_was_typed(ada: ConsoleClient) -> None:
+async def test_rejected_api_key_form_keeps_its_values(ada: ConsoleClient) -> None:
     refused = await ada.submit_action("api_key.create", {"name": "Shop"})
     assert 'role="alert"' in refused.text and 'value="Shop"' in refused.text
 
 
-async def test_a_password_is_not_shown_again(ada: ConsoleClient) -> None:
+async def test_rejected_admin_form_does_not_show_the_password(ada: ConsoleClient) -> None:
     form = {"name": "Ben", "email": "no address", "role": "support_user", "password": "hush hush!!"}
     refused = await ada.submit_action("administrator.create", form)
     assert 'role="alert"' in refused.text and "Ben" in refused.text
     assert "hush hush" not in refused.text
 
 
-async def test_nobody_disables_oneself(ada: ConsoleClient, world: Harness) -> None:
+async def test_admin_is_not_offered_to_disable_their_own_account(
+    ada: ConsoleClient, world: Harness
+) -> None:
     ben = await world.create_admin("A")
     page = (await ada.get("/console/administrators")).text
     offered = re.findall(r"/console/acts/administrator\.disable\?id=(\w+)", page)
     assert offered == [ben.id] and page.count(">you<") == 1
 
 
-async def test_a_webhook_is_followed(ada: ConsoleClient) -> None:
+async def test_webhook_page_shows_its_deliveries(ada: ConsoleClient) -> None:
     made = await ada.submit_action(
         "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
     )
@@ -65,7 +67,7 @@ async def test_a_webhook_is_followed(ada: ConsoleClient) -> None:
     assert (await ada.get(page)).status_code == 404
 
 
-async def test_a_webhook_is_edited_paused_resumed_and_its_secret_rotated(
+async def test_webhook_can_be_edited_paused_and_resumed_and_its_secret_rotated(
     ada: ConsoleClient,
 ) -> None:
     made = await ada.submit_action(
@@ -103,7 +105,7 @@ async def test_a_webhook_is_edited_paused_resumed_and_its_secret_rotated(
     assert "whsec_" not in await ada.get_page_text(page)
 
 
-async def test_a_response_is_shown_escaped_and_a_disabled_webhook_says_why(
+async def test_webhook_response_is_escaped_and_the_disable_reason_is_shown(
     ada: ConsoleClient, world: Harness
 ) -> None:
     made = await ada.submit_action(
@@ -127,7 +129,7 @@ async def test_a_response_is_shown_escaped_and_a_disabled_webhook_says_why(
     assert "410" in page and "1,234 ms" in page
 
 
-async def test_changes_are_old_and_new(
+async def test_audit_log_shows_old_and_new_values(
     ada: ConsoleClient, world: Harness, visitors: ConsoleClients
 ) -> None:
     person = await world.create_subscriber()
@@ -146,7 +148,7 @@ async def test_changes_are_old_and_new(
     assert refused.status_code == 422
 
 
-async def test_a_broken_chain_is_told(ada: ConsoleClient, world: Harness) -> None:
+async def test_broken_audit_chain_is_reported(ada: ConsoleClient, world: Harness) -> None:
     database = world.services.database
     await world.create_subscriber()
     unsealed = (await ada.get_partial("/console/audit/verify")).text
@@ -157,13 +159,15 @@ async def test_a_broken_chain_is_told(ada: ConsoleClient, world: Harness) -> Non
     whole = (await ada.get_partial("/console/audit/verify")).text
     assert "It is sealed until" in whole and "in some seconds" not in whole
     async with database.transaction() as tx:
-        await tx.execute("SET LOCAL session_replication_role = replica")  # past what forbids it
+        await tx.execute(
+            "SET LOCAL session_replication_role = replica"
+        )  # bypass the trigger that forbids updates
         await tx.execute("UPDATE audit_entries SET reason = 'another'")
     broken = (await ada.get_partial("/console/audit/verify")).text
     assert "The chain is broken at aud_" in broken and "whole" not in broken
 
 
-async def test_what_is_lost_by_an_act_is_named_before(ada: ConsoleClient, world: Harness) -> None:
+async def test_revoke_dialog_names_the_api_key(ada: ConsoleClient, world: Harness) -> None:
     key = await world.create_api_key("cards:read")
     assert f"<code>{key.id}</code>" in await ada.get_page_text(
         f"/console/acts/api_key.revoke?id={key.id}"
@@ -171,7 +175,7 @@ async def test_what_is_lost_by_an_act_is_named_before(ada: ConsoleClient, world:
 
 
 async def _create_key(ada: ConsoleClient, **form: object) -> tuple[str, str]:
-    """The id of a new key, and the key itself."""
+    """Create an API key and return its id and secret."""
     made = await ada.submit_action(
         "api_key.create", {"name": "Shop", "scopes": ["cards:read"], **form}
     )

@@ -1,4 +1,4 @@
-"""Transactions on pages: the list by filters, everything about one, and the list as a file."""
+"""Transaction pages: the filtered list, the detail page and the CSV export."""
 
 import csv
 import io
@@ -23,7 +23,9 @@ URL = "/console/transactions"
 XSS_PAYLOAD = "<script>alert(1)</script>"
 
 
-async def test_a_payment_its_entries_and_its_refunds(ada: ConsoleClient, world: Harness) -> None:
+async def test_payment_page_shows_its_entries_and_refunds(
+    ada: ConsoleClient, world: Harness
+) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -39,9 +41,7 @@ async def test_a_payment_its_entries_and_its_refunds(ada: ConsoleClient, world: 
     assert f'gives back a part or all of <a href="{URL}/{paid}"' in shown
 
 
-async def test_a_refund_that_was_declined_gives_nothing_back(
-    ada: ConsoleClient, world: Harness
-) -> None:
+async def test_declined_refund_is_not_shown_as_refunded(ada: ConsoleClient, world: Harness) -> None:
     shop, owner = await PosDriver.create(world), await world.create_subscriber()
     paid = (await shop.pay("100.00")).json()["transaction_id"]
     merchant = await world.get_processor_id(shop.merchant_auth)
@@ -58,7 +58,9 @@ async def test_a_refund_that_was_declined_gives_nothing_back(
     assert "It was to give back" in text and "It gives back" not in text
 
 
-async def test_the_sum_is_that_of_the_entries(ada: ConsoleClient, world: Harness) -> None:
+async def test_transaction_page_shows_the_sum_of_its_entries(
+    ada: ConsoleClient, world: Harness
+) -> None:
     sender, receiver = (
         await world.create_subscriber(balance="1000"),
         await world.create_subscriber(),
@@ -76,7 +78,7 @@ async def test_the_sum_is_that_of_the_entries(ada: ConsoleClient, world: Harness
     assert f">{total:.2f} " in footer
 
 
-async def test_why_it_was_declined_is_said_in_words(ada: ConsoleClient, world: Harness) -> None:
+async def test_declined_transaction_shows_the_reason(ada: ConsoleClient, world: Harness) -> None:
     sender, receiver = await world.create_subscriber(balance="5"), await world.create_subscriber()
     outcome = await submit_command(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
     assert outcome.result is not None
@@ -85,7 +87,9 @@ async def test_why_it_was_declined_is_said_in_words(ada: ConsoleClient, world: H
     assert "Available" in shown and "Nothing was booked" in shown
 
 
-async def test_what_is_held_leads_to_its_alert(visitors: ConsoleClients, world: Harness) -> None:
+async def test_held_transaction_links_to_its_alert_for_compliance(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     rich, other = await world.create_subscriber(), await world.create_subscriber()
     for person in (rich, other):
         await set_kyc_level(world, person["id"], 3)
@@ -99,7 +103,9 @@ async def test_what_is_held_leads_to_its_alert(visitors: ConsoleClients, world: 
     assert "Held for review" in shown and "/compliance/alerts" not in shown
 
 
-async def test_how_often_a_request_came_again(ada: ConsoleClient, world: Harness) -> None:
+async def test_transaction_page_shows_the_number_of_replays(
+    ada: ConsoleClient, world: Harness
+) -> None:
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     same = build_request_key("once", "this")
     for _ in range(3):
@@ -112,7 +118,7 @@ async def test_how_often_a_request_came_again(ada: ConsoleClient, world: Harness
     assert "2 times, last " in shown and "no money was moved twice" in shown
 
 
-async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
+async def test_subscriber_names_are_escaped(ada: ConsoleClient, world: Harness) -> None:
     sender = await world.create_subscriber(balance="100", first_name=XSS_PAYLOAD)
     receiver = await world.create_subscriber()
     sent = await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
@@ -121,7 +127,9 @@ async def test_names_are_text(ada: ConsoleClient, world: Harness) -> None:
         assert "&lt;script&gt;alert(1)" in text and XSS_PAYLOAD not in text
 
 
-async def test_filters(ada: ConsoleClient, world: Harness) -> None:
+async def test_transactions_are_filtered_and_invalid_filters_are_reported(
+    ada: ConsoleClient, world: Harness
+) -> None:
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     sent = await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
     assert sent in await ada.get_page_text(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
@@ -133,7 +141,7 @@ async def test_filters(ada: ConsoleClient, world: Harness) -> None:
     assert 'value="nonsense"' in shown, "what was typed is still there"
 
 
-async def test_restricted_subscribers_are_masked_and_their_own_lists_closed(
+async def test_restricted_subscriber_is_masked_and_its_lists_need_an_access_code(
     ada: ConsoleClient, world: Harness
 ) -> None:
     hidden, other = (
@@ -170,7 +178,7 @@ async def test_restricted_subscribers_are_masked_and_their_own_lists_closed(
     assert "Aminata" in shown and "Personal data hidden" not in shown
 
 
-async def test_the_file_is_the_interfaces(ada: ConsoleClient, world: Harness) -> None:
+async def test_export_matches_the_api_export(ada: ConsoleClient, world: Harness) -> None:
     sender, receiver = await world.create_subscriber(balance="100"), await world.create_subscriber()
     for _ in range(3):
         await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
@@ -191,6 +199,6 @@ async def test_the_file_is_the_interfaces(ada: ConsoleClient, world: Harness) ->
 
 
 @pytest.mark.parametrize("id", ["x", "txn_x", "txn_0000000000001", "%3Cscript%3E"])
-async def test_there_is_no_page_of_no_transaction(ada: ConsoleClient, id: str) -> None:
+async def test_unknown_transaction_is_404(ada: ConsoleClient, id: str) -> None:
     answer = await ada.get(f"{URL}/{id}")
     assert answer.status_code == 404 and "<script>" not in answer.text

@@ -1,4 +1,4 @@
-"""What finance and support do with a person's money, PIN and documents."""
+"""Console actions on a subscriber's money, PIN and documents."""
 
 import base64
 import io
@@ -11,7 +11,7 @@ from harness import PIN, WRONG_PIN, Harness
 from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS
 
-#: Done elsewhere than in the form of an act.
+#: Endpoints that are available through something other than an action form.
 _COVERED_ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the page of the upload",
     "PUT /api/v1/fee-rules/{type}": "the form of one type's fees",
@@ -21,7 +21,7 @@ _COVERED_ELSEWHERE = {
 }
 
 
-def test_whatever_an_admin_may_do_over_the_interface_can_be_done_here() -> None:
+def test_every_state_changing_admin_endpoint_is_available_in_the_console() -> None:
     endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
     changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
     assert changing == {act.endpoint for act in ACTIONS} | set(_COVERED_ELSEWHERE)
@@ -33,7 +33,9 @@ def _build_photo() -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-async def test_money_is_sent_with_the_senders_pin(visitors: ConsoleClients, world: Harness) -> None:
+async def test_sending_money_requires_the_senders_pin(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     finance = await visitors.create_signed_in("F")
     sender = await world.create_subscriber(balance="500")
     receiver = await world.create_subscriber()
@@ -49,7 +51,7 @@ async def test_money_is_sent_with_the_senders_pin(visitors: ConsoleClients, worl
     assert "20.00 SLE" in await finance.get_page_text(f"/console/subscribers/{receiver['id']}")
 
 
-async def test_a_payment_that_was_declined_can_be_corrected(
+async def test_declined_transfer_can_be_corrected_and_resubmitted(
     ada: ConsoleClient, world: Harness
 ) -> None:
     sender = await world.create_subscriber(balance="10")
@@ -63,7 +65,9 @@ async def test_a_payment_that_was_declined_can_be_corrected(
     assert "HX-Redirect" in done.headers, done.text
 
 
-async def test_a_statement_can_be_fetched(visitors: ConsoleClients, world: Harness) -> None:
+async def test_statement_can_be_created_and_downloaded(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     support = await visitors.create_signed_in("S")
     person = await world.create_subscriber(balance="500")
     day = world.services.clock().date().isoformat()
@@ -75,7 +79,9 @@ async def test_a_statement_can_be_fetched(visitors: ConsoleClients, world: Harne
     assert file.headers["Content-Type"].startswith("text/csv")
 
 
-async def test_what_it_would_cost(visitors: ConsoleClients, world: Harness) -> None:
+async def test_quote_shows_the_total_and_the_expected_outcome(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     finance = await visitors.create_signed_in("F")
     person = await world.create_subscriber(balance="10")
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
@@ -86,7 +92,9 @@ async def test_what_it_would_cost(visitors: ConsoleClients, world: Harness) -> N
     assert "Allowed</span>" in told.text and "Active" not in told.text
 
 
-async def test_a_forgotten_pin(visitors: ConsoleClients, world: Harness) -> None:
+async def test_forgotten_pin_can_be_reset_verified_and_changed(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     support = await visitors.create_signed_in("S")
     person = await world.create_subscriber()
     await support.submit_action("subscriber.reset_pin", id=person["id"])
@@ -104,7 +112,7 @@ async def test_a_forgotten_pin(visitors: ConsoleClients, world: Harness) -> None
     assert "HX-Redirect" in changed.headers, changed.text
 
 
-async def test_a_document_is_added_and_shown(visitors: ConsoleClients, world: Harness) -> None:
+async def test_document_can_be_added_and_viewed(visitors: ConsoleClients, world: Harness) -> None:
     compliance, support = await visitors.create_signed_in("C"), await visitors.create_signed_in("S")
     person = await world.create_subscriber()
     form = {"document_type": "id_front", "image": _build_photo()}
@@ -122,7 +130,7 @@ async def test_a_document_is_added_and_shown(visitors: ConsoleClients, world: Ha
     assert "data URI" in refused.text
 
 
-async def test_an_alert_is_raised_by_hand(visitors: ConsoleClients, world: Harness) -> None:
+async def test_alert_can_be_raised_manually(visitors: ConsoleClients, world: Harness) -> None:
     compliance = await visitors.create_signed_in("C")
     person = await world.create_subscriber()
     form = {
@@ -136,7 +144,9 @@ async def test_an_alert_is_raised_by_hand(visitors: ConsoleClients, world: Harne
     assert "Stolen phone" in await compliance.get_page_text(f"/console/subscribers/{person['id']}")
 
 
-async def test_who_is_registered_is_shown(visitors: ConsoleClients, world: Harness) -> None:
+async def test_registration_redirects_to_the_new_subscriber(
+    visitors: ConsoleClients, world: Harness
+) -> None:
     support = await visitors.create_signed_in("S")
     form = {"first_name": "Isatu", "last_name": "Bangura", "phone_number": world.new_phone_number()}
     done = await support.submit_action(

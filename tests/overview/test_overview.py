@@ -1,4 +1,4 @@
-"""How the platform is doing, as admins see it."""
+"""Overview endpoint: totals, buckets, balances, alerts and engine metrics."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ async def get_overview(world: Harness, role: str = "A", **query: str) -> dict[st
     return found
 
 
-async def test_nothing_yet(world: Harness) -> None:
+async def test_empty_platform_returns_zero_totals(world: Harness) -> None:
     seen = await get_overview(world)
     assert seen["totals"] == {
         "count": 0,
@@ -38,7 +38,7 @@ async def test_nothing_yet(world: Harness) -> None:
     assert seen["standing"]["money"]["wallets"] == "0.00"
 
 
-async def test_what_moved(world: Harness) -> None:
+async def test_totals_and_declines_reflect_transactions(world: Harness) -> None:
     shop = await PosDriver.create(world, balance="1000")
     paid = (await shop.pay("100.00")).json()
     assert (await shop.pay("5000.00", pin="4071")).status_code in (402, 403)
@@ -57,7 +57,7 @@ async def test_what_moved(world: Harness) -> None:
     assert types["refund"]["amount"] == "40.00"
     assert seen["totals"]["count"] == sum(one["count"] for one in seen["by_type"]) == 4
     assert seen["totals"]["success_rate"] == 0.75
-    assert seen["totals"]["amount"] == "1140.00"  # 1000 came in first
+    assert seen["totals"]["amount"] == "1140.00"  # includes the initial deposit of 1000
     (decline,) = seen["declines"]
     assert decline["count"] == 1
     listed = await world.client.get(
@@ -67,7 +67,7 @@ async def test_what_moved(world: Harness) -> None:
 
 
 @pytest.mark.parametrize(("period", "buckets"), [("day", 24), ("week", 7), ("month", 30)])
-async def test_the_parts_add_up(world: Harness, period: str, buckets: int) -> None:
+async def test_buckets_add_up_to_the_totals(world: Harness, period: str, buckets: int) -> None:
     shop = await PosDriver.create(world, balance="1000")
     await shop.pay("100.00")
     seen = await get_overview(world, period=period)
@@ -81,7 +81,7 @@ async def test_the_parts_add_up(world: Harness, period: str, buckets: int) -> No
     assert later["totals"]["count"] == 0
 
 
-async def test_a_review_and_its_end(world: Harness) -> None:
+async def test_review_is_counted_until_it_is_decided(world: Harness) -> None:
     alert, _, _ = await create_held_transfer(world)
     seen = await get_overview(world)
     assert seen["totals"]["under_review"] == 1
@@ -90,14 +90,14 @@ async def test_a_review_and_its_end(world: Harness) -> None:
     assert (
         await resolve_alert(world, alert["id"], transaction_decision="release")
     ).status_code == 200
-    world.advance_clock(hours=1)  # however long it took to count what there is
+    world.advance_clock(hours=1)  # longer than a snapshot is cached
     seen = await get_overview(world)
     assert seen["totals"]["under_review"] == 0
     assert seen["standing"]["money"]["under_review"] == "0.00"
     assert seen["alerts"]["total"] == 0
 
 
-async def test_an_alert_that_is_investigated_is_not_open_any_more(world: Harness) -> None:
+async def test_alert_under_investigation_is_not_counted_as_open(world: Harness) -> None:
     alert, _, _ = await create_held_transfer(world)
     seen = (await get_overview(world))["alerts"]
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (1, 1, 0)
@@ -109,7 +109,7 @@ async def test_an_alert_that_is_investigated_is_not_open_any_more(world: Harness
     assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (0, 0, 1)
 
 
-async def test_what_there_is(world: Harness) -> None:
+async def test_standing_counts_cards_subscribers_and_balances(world: Harness) -> None:
     shop = await PosDriver.create(world, balance="250.50")
     await world.services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
@@ -122,10 +122,10 @@ async def test_what_there_is(world: Harness) -> None:
     }  # fmt: skip
     assert seen["subscribers"] == {"total": 1, "active": 1, "blocked": 0, "closed": 0}
     assert seen["money"]["wallets"] == "200.00"
-    assert seen["money"]["settlements"] == "49.99"  # without the fee, half up
+    assert seen["money"]["settlements"] == "49.99"  # minus the fee, rounded half up
 
 
-async def test_cards_are_counted_as_they_are_listed(world: Harness) -> None:
+async def test_card_counts_match_the_filtered_lists(world: Harness) -> None:
     person = await world.create_subscriber()
     for state, days in (("ACTIVE", 1), ("ACTIVE", 3), ("BLOCKED", 1), ("LOST", 1), ("ACTIVE", 0)):
         serial = await world.create_card(person["id"])
@@ -146,7 +146,7 @@ async def test_cards_are_counted_as_they_are_listed(world: Harness) -> None:
     assert (seen["active"], seen["expired"], seen["lost"]) == (2, 2, 1)
 
 
-async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: Harness) -> None:
+async def test_standing_is_cached_and_totals_are_not(world: Harness) -> None:
     shop = await PosDriver.create(world, balance="100")
     now = world.services.clock()
     world.services.clock = lambda: now
@@ -155,35 +155,35 @@ async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: Ha
     at_once = await get_overview(world)
     assert at_once["totals"]["count"] == before["totals"]["count"] + 1
     assert at_once["standing"] == before["standing"]
-    world.advance_clock(hours=1)  # however long it took to count what there is
+    world.advance_clock(hours=1)  # longer than a snapshot is cached
     assert (await get_overview(world))["standing"]["money"]["wallets"] == "90.00"
 
 
 @pytest.mark.parametrize("role", "ACSF")
-async def test_only_who_may_list_alerts_is_told_of_them(world: Harness, role: str) -> None:
+async def test_alerts_are_shown_only_to_roles_that_may_list_them(world: Harness, role: str) -> None:
     seen = await get_overview(world, role)
     assert (seen["alerts"] is not None) == (role in "AC")
 
 
-async def test_an_unknown_period(world: Harness) -> None:
+async def test_unknown_period_is_rejected(world: Harness) -> None:
     answer = await world.client.get(URL, params={"period": "year"}, auth=await world.create_admin())
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_how_fast_it_was(world: Harness) -> None:
+async def test_engine_metrics_report_batches_and_latency(world: Harness) -> None:
     shop = await PosDriver.create(world, balance="100")
     for _ in range(3):
         await shop.pay("1.00")
     seen = (await get_overview(world))["engine"]
-    assert seen["batches"]["count"] == 4  # the money came in by one too
+    assert seen["batches"]["count"] == 4  # includes the initial deposit
     assert (seen["batches"]["average_size"], seen["batches"]["largest_size"]) == (1.0, 1)
     assert seen["requests"]["count"] == 3
     batches = seen["batches"]
     assert 0 < batches["p50_ms"] <= batches["p95_ms"] <= batches["p99_ms"]
 
 
-async def test_no_transaction_and_no_entry_is_looked_at(world: Harness) -> None:
-    """Whoever did would have to wait for the lock, and be given up."""
+async def test_overview_does_not_read_transactions_or_entries(world: Harness) -> None:
+    """A query on these tables would wait for the lock and time out."""
     shop = await PosDriver.create(world, balance="100")
     await shop.pay("1.00")
     admin = await world.create_admin()
@@ -195,7 +195,7 @@ async def test_no_transaction_and_no_entry_is_looked_at(world: Harness) -> None:
             assert answer.json()["totals"]["count"] == 2
 
 
-async def test_floats_and_commissions_are_told_apart(world: Harness) -> None:
+async def test_agent_floats_and_commissions_are_separate(world: Harness) -> None:
     admin = await world.create_admin()
     made = await world.client.post(
         "/api/v1/agents",
@@ -222,14 +222,16 @@ async def test_floats_and_commissions_are_told_apart(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])
-async def test_what_is_remembered_is_exact_when_more_is_folded(world: Harness, period: str) -> None:
+async def test_cached_totals_stay_exact_when_rollups_are_compacted(
+    world: Harness, period: str
+) -> None:
     alert, _, _ = await create_held_transfer(world)
     world.advance_clock(hours=3)
     folding = RollupCompactor(world.services.database, world.services.clock)
     for _ in range(2):
         assert (await get_overview(world, period=period))["totals"]["under_review"] == 1
         await folding.compact()
-    # Its row is folded already; this is counted beside it, and folded later.
+    # The original row is already compacted. The decision adds a row that is compacted later.
     resolved = await resolve_alert(world, alert["id"], transaction_decision="reject")
     assert resolved.status_code == 200, resolved.text
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The parts of a period: without gaps, and beginning where the figures can be cut."""
+"""Buckets of a period: no gaps, and aligned with rollup buckets."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -12,7 +12,7 @@ from tapgate.overview.periods import list_bucket_starts
 NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
 
 
-def test_hours() -> None:
+def test_day_is_divided_into_hours() -> None:
     starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
     assert len(starts) == 24
     assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -20,13 +20,15 @@ def test_hours() -> None:
 
 
 @pytest.mark.parametrize(("period", "days"), [("week", 7), ("month", 30)])
-def test_days_of_the_platform(period: str, days: int) -> None:
+def test_week_and_month_are_divided_into_days_of_the_platform_timezone(
+    period: str, days: int
+) -> None:
     starts = list_bucket_starts(period, NOW, ZoneInfo("Asia/Kathmandu"))
     assert len(starts) == days
     assert starts[-1] == datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
 
 
-def test_a_day_when_the_clocks_change_is_one_part() -> None:
+def test_day_of_a_daylight_saving_change_is_one_bucket() -> None:
     starts = list_bucket_starts(
         "week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
     )
@@ -36,7 +38,7 @@ def test_a_day_when_the_clocks_change_is_one_part() -> None:
 
 
 @pytest.mark.parametrize("period", ["day", "week", "month"])
-def test_everywhere_a_part_begins_with_a_quarter_of_an_hour(period: str) -> None:
+def test_buckets_start_on_a_quarter_hour_in_every_timezone(period: str) -> None:
     for zone in available_timezones():
         for now in (NOW, NOW + timedelta(days=180)):
             starts = list_bucket_starts(period, now, ZoneInfo(zone))

@@ -1,4 +1,4 @@
-"""Proving the books over HTTP, and what is remembered of it."""
+"""Ledger verification over HTTP, and the stored result."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from tapgate.overview.operations import _LOCK_KEY
 
 URL = "/api/v1/ledger/verify"
 
-#: In this database: others of the server have locks of their own.
+#: Limited to this database, because other databases on the server have their own locks.
 _VERIFY_LOCKS_SQL = """
     SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
     WHERE locktype = 'relation' AND NOT granted AND datname = current_database()"""
@@ -23,7 +23,7 @@ async def get_last_proof(world: Harness) -> Any:
     return answer.json()["ledger"]["last_proof"]
 
 
-async def test_books_that_hold(world: Harness) -> None:
+async def test_valid_books_are_verified_and_the_result_is_stored(world: Harness) -> None:
     await (await PosDriver.create(world)).pay("100.00")
     answer = await world.client.post(URL, auth=await world.create_admin())
     proof = answer.json()
@@ -39,7 +39,7 @@ async def test_books_that_hold(world: Harness) -> None:
     assert await world.services.database.fetchval(event) == "success"
 
 
-async def test_books_that_do_not(world: Harness) -> None:
+async def test_broken_books_are_reported_and_the_result_is_stored(world: Harness) -> None:
     await world.create_subscriber(balance="100")
     await world.services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     answer = await world.client.post(URL, auth=await world.create_admin())
@@ -56,7 +56,7 @@ async def test_books_that_do_not(world: Harness) -> None:
     assert tuple(row) == ("failure", broken["claim"])
 
 
-async def test_one_at_a_time(world: Harness) -> None:
+async def test_concurrent_verification_is_rejected(world: Harness) -> None:
     admin = await world.create_admin()
     async with world.services.database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
@@ -70,7 +70,7 @@ async def test_one_at_a_time(world: Harness) -> None:
         assert (await world.client.post(URL, auth=admin)).status_code == 200
 
 
-async def test_others_are_served_while_it_takes_long(world: Harness) -> None:
+async def test_other_requests_are_served_during_a_long_verification(world: Harness) -> None:
     admin, database = await world.create_admin(), world.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
@@ -86,7 +86,7 @@ async def test_others_are_served_while_it_takes_long(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("end", ["whoever asked goes away", "the database drops it"])
-async def test_a_proof_that_ends_early_stands_in_nobodys_way(world: Harness, end: str) -> None:
+async def test_interrupted_verification_releases_its_lock(world: Harness, end: str) -> None:
     admin, database = await world.create_admin(), world.services.database
     async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
@@ -99,7 +99,7 @@ async def test_a_proof_that_ends_early_stands_in_nobodys_way(world: Harness, end
         else:
             proving.cancel()
             await asyncio.wait([proving])
-        # Its lock is free although what it waited for is not there yet.
+        # Its advisory lock is released even though the table lock it waited for is still held.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
             await asyncio.sleep(0.01)
         await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

@@ -1,8 +1,8 @@
-"""A gateway process of its own that tries a wrong PIN many times at once.
+"""Separate gateway process that submits a wrong PIN many times concurrently.
 
     python pin_guess_process.py SUBSCRIBER_ID TIMES
 
-It says `ready`, waits for a line, and then prints the code of each answer.
+It prints `ready`, waits for a line on stdin, and then prints the error code of each response.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ def assert_limited(answer: httpx2.Response, *seconds: int) -> None:
 
 @pytest.mark.parametrize("first", CODE_ROUTES)
 @pytest.mark.parametrize("second", CODE_ROUTES)
-async def test_a_phone_number_gets_one_code_a_minute_over_every_route(
+async def test_phone_number_gets_one_code_per_minute_across_all_routes(
     world: Harness, record: dict[str, Any], first: str, second: str
 ) -> None:
     assert (await request_code(world, record, first)).status_code == 200
@@ -42,7 +42,7 @@ async def test_a_phone_number_gets_one_code_a_minute_over_every_route(
     assert (await request_code(world, record, second)).status_code == 200
 
 
-async def test_a_phone_number_gets_five_codes_an_hour(
+async def test_phone_number_gets_five_codes_per_hour(
     world: Harness, record: dict[str, Any]
 ) -> None:
     for number in range(5):
@@ -55,7 +55,7 @@ async def test_a_phone_number_gets_five_codes_an_hour(
     assert_limited(await request_code(world, record, "reset-pin"), 119, 120)
 
 
-async def test_parallel_requests_do_not_exceed_the_limit(
+async def test_concurrent_requests_do_not_exceed_the_limit(
     world: Harness, record: dict[str, Any]
 ) -> None:
     answers = await asyncio.gather(
@@ -65,7 +65,7 @@ async def test_parallel_requests_do_not_exceed_the_limit(
     assert len(await world.list_pending_messages(record["phone_number"], "one_time_code")) == 1
 
 
-async def test_refused_request_leaves_the_open_code_valid(
+async def test_rate_limited_request_leaves_the_pending_code_valid(
     world: Harness, record: dict[str, Any]
 ) -> None:
     await request_code(world, record, "reset-pin")

@@ -1,4 +1,4 @@
-"""What others are told about subscribers."""
+"""Events published about subscribers."""
 
 from typing import Any
 
@@ -14,9 +14,7 @@ async def list_events(world: Harness) -> list[tuple[str, Any]]:
     return [(row["type"], row["data"]) for row in rows]
 
 
-async def test_every_change_that_others_may_want_to_know(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_subscriber_changes_are_published(client: httpx2.AsyncClient, world: Harness) -> None:
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
            VALUES ($1, 'https://example.com', '{*}', '', now())""",
@@ -42,7 +40,9 @@ async def test_every_change_that_others_may_want_to_know(
     assert await list_events(world) == expected
 
 
-async def test_a_refused_change_is_not_told(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_rejected_changes_are_not_published(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin()
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)

@@ -1,4 +1,4 @@
-"""KYC documents: pictures made anew, kept sealed, shown to few."""
+"""KYC documents: images are re-encoded, stored encrypted, and readable by few roles."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ def encode_image(image: Image.Image, form: str = "PNG", **options: Any) -> bytes
 
 
 def build_image(size: tuple[int, int] = (60, 40)) -> Image.Image:
-    """Red on the left, blue on the right."""
+    """Return an image that is red on the left and blue on the right."""
     image = Image.new("RGB", size, RED)
     image.paste(BLUE, (size[0] // 2, 0, *size))
     return image
@@ -47,12 +47,12 @@ PNG = encode_image(build_image())
 
 
 def build_png_chunk(kind: bytes, data: bytes) -> bytes:
-    """A part of a PNG file."""
+    """Return one PNG chunk."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def build_png_of_size(width: int, height: int) -> bytes:
-    """A small file that says to be a large picture."""
+    """Return a small PNG file whose header declares the given size."""
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         [
@@ -90,7 +90,7 @@ async def get_document(
 
 
 async def upload_and_fetch(world: Harness, image: str) -> tuple[httpx2.Response, Image.Image]:
-    """What is shown of a picture that was sent."""
+    """Upload an image and return the download response and the decoded image."""
     record = await world.create_subscriber()
     answer = await upload_document(world, record, image)
     assert answer.status_code == 201, answer.text
@@ -105,7 +105,7 @@ async def get_kyc_status(world: Harness, record: dict[str, Any]) -> str:
     return status
 
 
-async def test_a_document_is_added_listed_and_shown(world: Harness) -> None:
+async def test_document_is_added_listed_and_downloaded(world: Harness) -> None:
     record = await world.create_subscriber()
     documents = []
     for document_type in ("id_front", "id_back", "selfie", "proof_of_address"):
@@ -138,7 +138,7 @@ async def test_a_document_is_added_listed_and_shown(world: Harness) -> None:
     assert Image.open(io.BytesIO(shown.content)).tobytes() == build_image().tobytes()
 
 
-async def test_the_picture_is_sealed_in_the_database(world: Harness) -> None:
+async def test_image_is_encrypted_in_the_database_and_bound_to_its_row(world: Harness) -> None:
     record = await world.create_subscriber()
     first, second = (
         (await upload_document(world, record)).json(),
@@ -149,7 +149,7 @@ async def test_the_picture_is_sealed_in_the_database(world: Harness) -> None:
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
         assert b"IHDR" not in row["image"]
-    # Put in another's place it cannot be opened.
+    # An image copied into another row cannot be decrypted.
     await database.execute(
         """UPDATE kyc_documents SET image = other.image FROM kyc_documents other
            WHERE kyc_documents.id = $1 AND other.id = $2""",
@@ -159,7 +159,7 @@ async def test_the_picture_is_sealed_in_the_database(world: Harness) -> None:
     assert (await get_document(world, record, second["document_id"])).status_code == 200
 
 
-async def test_nothing_is_kept_but_what_it_shows(world: Harness) -> None:
+async def test_image_metadata_is_removed(world: Harness) -> None:
     exif = Image.Exif()
     exif[0x010F] = "sEcReT camera"
     exif[0x8825] = {1: "N", 2: (8.0, 29.0, 3.0)}
@@ -179,9 +179,11 @@ async def test_nothing_is_kept_but_what_it_shows(world: Harness) -> None:
 
 
 @pytest.mark.parametrize(("form", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")])
-async def test_the_picture_stands_upright(world: Harness, form: str, media_type: str) -> None:
+async def test_image_is_rotated_by_its_exif_orientation(
+    world: Harness, form: str, media_type: str
+) -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned right
+    exif[0x0112] = 6  # rotate 90 degrees clockwise
     _, image = await upload_and_fetch(
         world, build_data_uri(encode_image(build_image(), form, exif=exif), media_type)
     )
@@ -194,7 +196,7 @@ async def test_the_picture_stands_upright(world: Harness, form: str, media_type:
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
-async def test_every_kind_of_png(world: Harness, mode: str) -> None:
+async def test_every_png_color_mode_is_accepted(world: Harness, mode: str) -> None:
     source = build_image() if mode == "RGB" else Image.new(mode, (30, 20))
     _, image = await upload_and_fetch(world, build_data_uri(encode_image(source)))
     assert image.size == source.size
@@ -202,7 +204,7 @@ async def test_every_kind_of_png(world: Harness, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
-async def test_every_kind_of_jpeg(world: Harness, mode: str) -> None:
+async def test_every_jpeg_color_mode_is_accepted(world: Harness, mode: str) -> None:
     source = build_image().convert(mode)
     _, image = await upload_and_fetch(
         world, build_data_uri(encode_image(source, "JPEG"), "image/jpeg")
@@ -211,7 +213,7 @@ async def test_every_kind_of_jpeg(world: Harness, mode: str) -> None:
     image.load()
 
 
-async def test_a_phones_jpeg_with_more_pictures_behind_it(world: Harness) -> None:
+async def test_additional_images_in_a_jpeg_are_dropped(world: Harness) -> None:
     content = encode_image(
         build_image(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))]
     )
@@ -220,7 +222,7 @@ async def test_a_phones_jpeg_with_more_pictures_behind_it(world: Harness) -> Non
     assert len(shown.content) < len(content)
 
 
-async def test_what_looks_like_scans_is_not_counted(world: Harness) -> None:
+async def test_scan_markers_inside_a_comment_are_not_counted(world: Harness) -> None:
     comment = b"\xff\xda" * 100
     content = encode_image(build_image((900, 600)), "JPEG", progressive=True, comment=comment)
     assert comment in content
@@ -229,13 +231,13 @@ async def test_what_looks_like_scans_is_not_counted(world: Harness) -> None:
 
 
 def build_jpeg_with_scans(times: int) -> bytes:
-    """Its last scan is there that many times."""
+    """Return a progressive JPEG whose last scan is repeated."""
     content = encode_image(build_image(), "JPEG", progressive=True)
     scan = content.rindex(b"\xff\xda")
     return content[:scan] + content[scan:-2] * times + content[-2:]
 
 
-async def test_a_jpeg_has_as_many_scans_as_it_needs(world: Harness) -> None:
+async def test_jpeg_with_twenty_repeated_scans_is_accepted(world: Harness) -> None:
     await upload_and_fetch(world, build_data_uri(build_jpeg_with_scans(20), "image/jpeg"))
 
 
@@ -244,14 +246,14 @@ def build_padded_image(length: int) -> bytes:
     return content[: content.index(b"\xff\xda") + 14] + b"\xff" * length + b"\0"
 
 
-async def test_padding_is_no_picture(world: Harness) -> None:
+async def test_jpeg_of_padding_is_rejected(world: Harness) -> None:
     image = build_data_uri(build_padded_image(50_000), "image/jpeg")
     answer = await upload_document(world, await world.create_subscriber(), image)
     assert answer.status_code == 422
 
 
-def test_ten_times_the_padding_is_ten_times_the_work() -> None:
-    """And not a hundred times: by the processor's time, which others do not add to."""
+def test_counting_scans_takes_time_linear_in_the_padding() -> None:
+    """Measured in thread CPU time, which other load on the machine does not affect."""
 
     def work(length: int) -> float:
         content, started = build_padded_image(length), time.thread_time()
@@ -262,7 +264,7 @@ def test_ten_times_the_padding_is_ten_times_the_work() -> None:
     assert much < 40 * little
 
 
-async def test_only_a_few_pictures_wait(world: Harness) -> None:
+async def test_uploads_beyond_the_pending_limit_get_503(world: Harness) -> None:
     records = [await world.create_subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
     busy = threading.Event()
     first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
@@ -311,7 +313,7 @@ INVALID_IMAGES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", INVALID_IMAGES)
-async def test_other_images_are_refused(world: Harness, what: str) -> None:
+async def test_invalid_image_is_rejected(world: Harness, what: str) -> None:
     record = await world.create_subscriber()
     answer = await upload_document(world, record, INVALID_IMAGES[what])
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
@@ -319,7 +321,7 @@ async def test_other_images_are_refused(world: Harness, what: str) -> None:
     assert await get_kyc_status(world, record) == "NONE"
 
 
-async def test_every_cut_of_a_file_is_refused_or_a_picture(world: Harness) -> None:
+async def test_truncated_image_causes_no_server_error(world: Harness) -> None:
     for media_type, content in (
         ("image/png", PNG),
         ("image/jpeg", encode_image(build_image((16, 16)), "JPEG")),
@@ -332,7 +334,7 @@ async def test_every_cut_of_a_file_is_refused_or_a_picture(world: Harness) -> No
             assert answer.status_code in (201, 422), (media_type, length, answer.text)
 
 
-async def test_bodies_are_checked(world: Harness) -> None:
+async def test_invalid_fields_are_named(world: Harness) -> None:
     record = await world.create_subscriber()
     good = {"document_type": "selfie", "image": build_data_uri(PNG)}
     wrong: list[tuple[str, Any, int]] = [
@@ -350,7 +352,7 @@ async def test_bodies_are_checked(world: Harness) -> None:
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_large_pictures_are_taken_and_larger_ones_are_not(world: Harness) -> None:
+async def test_large_image_is_accepted_and_oversized_body_is_rejected(world: Harness) -> None:
     record = await world.create_subscriber()
     noise = Image.effect_noise((1500, 1500), 100)
     answer = await upload_document(world, record, build_data_uri(encode_image(noise)))
@@ -359,7 +361,7 @@ async def test_large_pictures_are_taken_and_larger_ones_are_not(world: Harness) 
     assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-async def test_others_are_answered_meanwhile(
+async def test_other_requests_are_served_while_an_image_is_decoded(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record, read_picture = await world.create_subscriber(), operations.decode_data_uri
@@ -380,7 +382,7 @@ async def test_others_are_answered_meanwhile(
     assert (await sending).status_code == 201
 
 
-async def test_a_large_picture_keeps_nobody_from_their_turn(
+async def test_decoding_a_large_image_does_not_block_the_event_loop(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record, read_picture = await world.create_subscriber(), operations.decode_data_uri
@@ -395,7 +397,7 @@ async def test_a_large_picture_keeps_nobody_from_their_turn(
 
     monkeypatch.setattr(operations, "decode_data_uri", noticed)
     large = build_data_uri(encode_image(Image.new("RGB", (4000, 4000), RED)))
-    for _ in range(10):  # a busy machine may stand still for as long as one takes
+    for _ in range(10):  # a busy machine may stall for an entire attempt
         sending, turns = asyncio.create_task(upload_document(world, record, large)), 0
         while not sending.done():
             await asyncio.sleep(0.001)
@@ -406,7 +408,9 @@ async def test_a_large_picture_keeps_nobody_from_their_turn(
     assert turns > 10
 
 
-async def test_the_status_is_pending_again_and_told_when_it_changed(world: Harness) -> None:
+async def test_new_document_resets_the_kyc_status_and_publishes_only_changes(
+    world: Harness,
+) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin("C")
     await world.services.database.execute(
         """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
@@ -430,7 +434,7 @@ async def test_the_status_is_pending_again_and_told_when_it_changed(world: Harne
     assert rows[-1]["data"] == shown.json()
 
 
-async def test_what_was_added_and_who_looked_is_in_the_audit_log(world: Harness) -> None:
+async def test_document_uploads_and_views_are_audited(world: Harness) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin("C")
     document = (await upload_document(world, record, caller=admin)).json()["document_id"]
     await get_document(world, record, document, caller=admin)
@@ -442,7 +446,7 @@ async def test_what_was_added_and_who_looked_is_in_the_audit_log(world: Harness)
     assert (seen["actor"]["id"], seen["reason"]) == (admin.id, document)
 
 
-async def test_the_picture_is_for_administrators_and_compliance_only(world: Harness) -> None:
+async def test_only_system_admins_and_compliance_can_view_the_image(world: Harness) -> None:
     record = await world.create_subscriber()
     document = (await upload_document(world, record)).json()["document_id"]
     for caller, status in [
@@ -456,7 +460,7 @@ async def test_the_picture_is_for_administrators_and_compliance_only(world: Harn
         assert (await get_document(world, record, document, caller=caller)).status_code == status
 
 
-async def test_what_is_unknown_is_not_found(world: Harness) -> None:
+async def test_unknown_subscriber_or_document_is_not_found(world: Harness) -> None:
     record, other = await world.create_subscriber(), await world.create_subscriber()
     document = (await upload_document(world, record)).json()["document_id"]
     nobody = {"id": "sub_0000000000000"}
@@ -472,7 +476,7 @@ async def test_what_is_unknown_is_not_found(world: Harness) -> None:
 
 
 async def create_verified_admin(world: Harness, record: dict[str, Any]) -> BearerAuth:
-    """An admin to whom a restricted subscriber is open."""
+    """Create an admin with verified access to a restricted subscriber."""
     admin = await world.create_admin("C")
     url = f"{URL}/{record['id']}/restricted-access"
     await world.client.post(url, auth=admin)
@@ -481,7 +485,7 @@ async def create_verified_admin(world: Harness, record: dict[str, Any]) -> Beare
     return admin
 
 
-async def test_restricted_subscribers_are_closed(world: Harness) -> None:
+async def test_documents_of_a_restricted_subscriber_require_an_access_code(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     document = (await upload_document(world, record)).json()["document_id"]
     for caller in (await world.create_api_key("subscribers:write"), await world.create_admin("A")):
@@ -498,7 +502,9 @@ async def test_restricted_subscribers_are_closed(world: Harness) -> None:
     assert (await get_document(world, record, document, caller=admin)).status_code == 200
 
 
-async def test_closed_subscribers_keep_their_documents_and_get_no_more(world: Harness) -> None:
+async def test_closed_subscriber_keeps_its_documents_and_accepts_no_new_ones(
+    world: Harness,
+) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin()
     document = (await upload_document(world, record)).json()["document_id"]
     await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)

@@ -1,4 +1,4 @@
-"""KYC documents per subscriber: 4 undecided per type, 20 a day."""
+"""KYC upload limits per subscriber: 4 undecided documents per type, 20 documents per day."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ async def count_documents(world: Harness, record: dict[str, Any]) -> int:
     return len(answer.json()["data"])
 
 
-async def test_four_documents_of_a_type_wait_for_a_decision(world: Harness) -> None:
+async def test_at_most_four_undecided_documents_per_type(world: Harness) -> None:
     record = await world.create_subscriber()
     for _ in range(4):
         assert (await upload_document(world, record)).status_code == 201
@@ -42,7 +42,7 @@ async def test_four_documents_of_a_type_wait_for_a_decision(world: Harness) -> N
 
 
 @pytest.mark.parametrize("decision", [{"kyc_status": "REJECTED"}, {"kyc_level": 2}])
-async def test_a_decision_covers_the_documents_before_it(
+async def test_kyc_decision_resets_the_undecided_count(
     world: Harness, decision: dict[str, Any]
 ) -> None:
     record = await world.create_subscriber()
@@ -54,7 +54,7 @@ async def test_a_decision_covers_the_documents_before_it(
     assert_limited(await upload_document(world, record), "undecided_per_type", 4)
 
 
-async def test_a_change_that_decides_nothing_covers_no_document(world: Harness) -> None:
+async def test_update_without_a_kyc_decision_does_not_reset_the_count(world: Harness) -> None:
     record = await world.create_subscriber()
     for _ in range(4):
         await upload_document(world, record)
@@ -64,7 +64,7 @@ async def test_a_change_that_decides_nothing_covers_no_document(world: Harness) 
     assert_limited(await upload_document(world, record), "undecided_per_type", 4)
 
 
-async def test_twenty_documents_a_day(world: Harness) -> None:
+async def test_at_most_twenty_documents_per_day(world: Harness) -> None:
     record = await world.create_subscriber()
     for number in range(20):
         assert (
@@ -77,14 +77,14 @@ async def test_twenty_documents_a_day(world: Harness) -> None:
     assert (await upload_document(world, record)).status_code == 201
 
 
-async def test_parallel_uploads_do_not_exceed_the_limit(world: Harness) -> None:
+async def test_concurrent_uploads_do_not_exceed_the_limit(world: Harness) -> None:
     record = await world.create_subscriber()
     answers = await asyncio.gather(*(upload_document(world, record) for _ in range(12)))
     assert Counter(answer.status_code for answer in answers) == {201: 4, 429: 8}
     assert await count_documents(world, record) == 4
 
 
-async def test_a_document_over_the_limit_is_refused_before_it_is_decoded(
+async def test_document_over_the_limit_is_rejected_before_it_is_decoded(
     world: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = await world.create_subscriber()
@@ -94,7 +94,7 @@ async def test_a_document_over_the_limit_is_refused_before_it_is_decoded(
     assert_limited(await upload_document(world, record), "undecided_per_type", 4)
 
 
-async def test_the_limit_says_nothing_about_a_restricted_subscriber(world: Harness) -> None:
+async def test_limit_reveals_nothing_about_a_restricted_subscriber(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     for _ in range(4):
         assert (await upload_document(world, record)).status_code == 201

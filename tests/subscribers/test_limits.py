@@ -1,4 +1,4 @@
-"""What a subscriber may still send, as it is shown, is what the ledger lets through."""
+"""Remaining limits of a subscriber match what the ledger accepts."""
 
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ async def set_limit(world: Harness, **limits: str) -> None:
 
 
 async def set_last_sent_day(world: Harness, subscriber_id: str, day: date) -> None:
-    """As if what was sent had been sent on that day."""
+    """Backdate or postdate the recorded usage to `day`."""
     await world.services.database.execute(
         "UPDATE accounts SET usage_day = $2 WHERE owner_id = $1",
         ids.decode(ids.SUBSCRIBER, subscriber_id),
@@ -46,7 +46,7 @@ def format_midnight(day: date) -> str:
     return f"{day.isoformat()}T00:00:00.000Z"
 
 
-async def test_what_is_used_and_what_remains(world: Harness) -> None:
+async def test_limits_show_used_and_remaining_amounts(world: Harness) -> None:
     sender, friend = await world.create_subscriber(balance="5000"), await world.create_subscriber()
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "1500.50")
     day = get_today(world)
@@ -73,13 +73,13 @@ async def test_what_is_used_and_what_remains(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("period", ["daily", "monthly"])
-async def test_what_remains_can_be_sent_and_not_a_cent_more(world: Harness, period: str) -> None:
+async def test_exactly_the_remaining_amount_can_be_sent(world: Harness, period: str) -> None:
     sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     await set_limit(world, daily_limit="100", monthly_limit="100")
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
     expected = Code.DAILY_LIMIT_EXCEEDED
     if period == "monthly" and get_today(world).day > 1:
-        # The month's limit is the only one in the way when it was sent on another of its days.
+        # Usage from an earlier day of the month counts only toward the monthly limit.
         await set_last_sent_day(world, sender["id"], get_today(world) - timedelta(days=1))
         expected = Code.MONTHLY_LIMIT_EXCEEDED
     remaining = (await get_limits(world, sender["id"]))[period]["remaining"]
@@ -90,7 +90,7 @@ async def test_what_remains_can_be_sent_and_not_a_cent_more(world: Harness, peri
     assert (await get_limits(world, sender["id"]))[period]["remaining"] == "0.00"
 
 
-async def test_what_belongs_to_earlier_days_and_months_does_not_count(world: Harness) -> None:
+async def test_usage_of_a_previous_month_does_not_count(world: Harness) -> None:
     sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
     last_month = get_today(world).replace(day=1) - timedelta(days=1)
@@ -99,7 +99,7 @@ async def test_what_belongs_to_earlier_days_and_months_does_not_count(world: Har
     assert (found["daily"]["used"], found["monthly"]["used"]) == ("0.00", "0.00")
 
 
-async def test_a_day_that_a_faster_clock_had_reached_counts_on(world: Harness) -> None:
+async def test_usage_recorded_by_a_clock_that_runs_ahead_still_counts(world: Harness) -> None:
     sender, friend = await world.create_subscriber(balance="1000"), await world.create_subscriber()
     await submit_and_get_id(world, chart.TRANSFER_P2P, sender["id"], friend["id"], "70")
     ahead = get_today(world) + timedelta(days=1)
@@ -112,7 +112,9 @@ async def test_a_day_that_a_faster_clock_had_reached_counts_on(world: Harness) -
     assert datetime.fromisoformat(daily["resets_at"]) > world.services.clock()
 
 
-async def test_a_refund_gives_back_and_a_lowered_limit_leaves_nothing(world: Harness) -> None:
+async def test_refund_reduces_usage_and_a_lowered_limit_leaves_zero_remaining(
+    world: Harness,
+) -> None:
     payer, shop = await world.create_subscriber(balance="1000"), await create_processor(world)
     card = await world.create_card(payer["id"])
     paid = await submit_and_get_id(world, chart.POS_PAYMENT, card, shop, "100")
@@ -123,7 +125,9 @@ async def test_a_refund_gives_back_and_a_lowered_limit_leaves_nothing(world: Har
     assert (daily["limit"], daily["used"], daily["remaining"]) == ("50.00", "60.00", "0.00")
 
 
-async def test_who_does_not_exist_and_who_is_closed(world: Harness) -> None:
+async def test_unknown_subscriber_is_404_and_restricted_requires_an_access_code(
+    world: Harness,
+) -> None:
     admin, hidden = await world.create_admin("S"), await world.create_restricted_subscriber()
     for name, expected in (
         ("x", (404, "SUBSCRIBER_NOT_FOUND")),

@@ -21,7 +21,9 @@ async def search_names(world: Harness, search: str) -> list[str]:
     return [record["first_name"] for record in await list_subscribers(world, search=search)]
 
 
-async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_subscribers_are_paged_newest_first(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     records = [await world.create_subscriber() for _ in range(5)]
     seen: list[dict[str, Any]] = []
     query = {"limit": "2"}
@@ -35,7 +37,7 @@ async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: Harness)
     assert seen == records[::-1]
 
 
-async def test_pages_are_stable_while_others_register(
+async def test_pages_are_stable_during_new_registrations(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     there = [(await world.create_subscriber())["id"] for _ in range(6)]
@@ -51,7 +53,7 @@ async def test_pages_are_stable_while_others_register(
     assert seen == there[::-1]
 
 
-async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_subscribers_are_filtered(client: httpx2.AsyncClient, world: Harness) -> None:
     plain, blocked, verified = [await world.create_subscriber() for _ in range(3)]
     admin = await world.create_admin()
     await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
@@ -68,7 +70,7 @@ async def test_filters(client: httpx2.AsyncClient, world: Harness) -> None:
     assert await found(kyc_level=1, status="ACTIVE", search="kamara") == [plain["id"]]
 
 
-async def test_a_plus_that_nobody_encoded_is_a_plus(
+async def test_unencoded_plus_in_a_phone_number_is_accepted(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber()
@@ -78,7 +80,7 @@ async def test_a_plus_that_nobody_encoded_is_a_plus(
     assert answer.json()["data"] == [record]
 
 
-async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_invalid_filter_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
     for query, field in (
         ("limit=0", "limit"),
         ("limit=101", "limit"),
@@ -99,7 +101,7 @@ async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: Harness)
 
 
 async def test_search_finds_any_part_of_name_phone_and_id_number(world: Harness) -> None:
-    # With numbers that have nothing in common with what is searched for.
+    # Fixed phone numbers, so that no generated number matches a search term by accident.
     await world.create_subscriber(
         first_name="Élodie", last_name="N'Diaye", phone_number="+23276000000"
     )
@@ -135,7 +137,7 @@ async def test_search_has_no_wildcards(world: Harness) -> None:
         assert await search_names(world, search) == []
 
 
-async def test_search_follows_changes(world: Harness) -> None:
+async def test_search_reflects_updates(world: Harness) -> None:
     record = await world.create_subscriber(first_name="Mohamed")
     await world.client.put(
         f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await world.create_admin()
@@ -144,7 +146,7 @@ async def test_search_follows_changes(world: Harness) -> None:
     assert await search_names(world, "ibra") == ["Ibrahim"]
 
 
-async def test_search_has_an_index_to_use(world: Harness, services: Services) -> None:
+async def test_search_uses_the_index(world: Harness, services: Services) -> None:
     async with services.database.transaction() as tx:
         await tx.execute(
             """INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency,

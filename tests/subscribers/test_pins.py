@@ -1,4 +1,4 @@
-"""PINs: verified, changed, reset; and never outrun."""
+"""PIN verification, change and reset, with attempt limits that hold under concurrency."""
 
 import asyncio
 import os
@@ -42,14 +42,14 @@ async def lock_pin(world: Harness, record: dict[str, Any]) -> None:
         await verify_pin(world, record, WRONG_PIN)
 
 
-async def test_a_right_pin_is_verified(world: Harness) -> None:
+async def test_correct_pin_is_verified(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await verify_pin(world, record)
     assert answer.status_code == 200
     assert answer.json() == {"success": True, "verified": True, "message": "PIN verified"}
 
 
-async def test_three_wrong_ones_in_a_row_lock_it(world: Harness) -> None:
+async def test_three_consecutive_wrong_pins_lock_the_pin(world: Harness) -> None:
     record = await world.create_subscriber()
     for remaining in (2, 1, 0):
         answer = await verify_pin(world, record, WRONG_PIN)
@@ -63,7 +63,7 @@ async def test_three_wrong_ones_in_a_row_lock_it(world: Harness) -> None:
     assert shown.json()["pin_locked_until"] is not None
 
 
-async def test_a_right_one_resets_the_count(world: Harness) -> None:
+async def test_correct_pin_resets_the_count(world: Harness) -> None:
     record = await world.create_subscriber()
     for _ in range(2):
         await verify_pin(world, record, WRONG_PIN)
@@ -71,7 +71,7 @@ async def test_a_right_one_resets_the_count(world: Harness) -> None:
         assert (await verify_pin(world, record)).status_code == 200
 
 
-async def test_the_lock_ends_after_half_an_hour(world: Harness) -> None:
+async def test_pin_lock_expires_after_thirty_minutes(world: Harness) -> None:
     record = await world.create_subscriber()
     await lock_pin(world, record)
     world.advance_clock(minutes=29)
@@ -82,7 +82,7 @@ async def test_the_lock_ends_after_half_an_hour(world: Harness) -> None:
     assert shown.json()["pin_locked_until"] is None
 
 
-async def test_a_lock_that_is_over_is_not_shown(world: Harness) -> None:
+async def test_expired_lock_is_not_shown(world: Harness) -> None:
     record = await world.create_subscriber()
     await lock_pin(world, record)
     world.advance_clock(minutes=31)
@@ -90,7 +90,7 @@ async def test_a_lock_that_is_over_is_not_shown(world: Harness) -> None:
     assert shown.json()["pin_locked_until"] is None
 
 
-async def test_a_blocked_subscribers_pin_can_be_verified(world: Harness) -> None:
+async def test_pin_of_a_blocked_subscriber_can_be_verified(world: Harness) -> None:
     record = await world.create_subscriber()
     await world.client.post(
         f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await world.create_admin()
@@ -98,7 +98,7 @@ async def test_a_blocked_subscribers_pin_can_be_verified(world: Harness) -> None
     assert (await verify_pin(world, record)).status_code == 200
 
 
-async def test_failed_tries_are_in_the_audit_log(world: Harness) -> None:
+async def test_failed_pin_attempts_are_audited(world: Harness) -> None:
     record = await world.create_subscriber()
     await verify_pin(world, record)
     for _ in range(4):
@@ -112,7 +112,7 @@ async def test_failed_tries_are_in_the_audit_log(world: Harness) -> None:
     ]
 
 
-async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
+async def test_concurrent_wrong_pins_do_not_exceed_the_attempt_limit(world: Harness) -> None:
     record = await world.create_subscriber()
     answers = await asyncio.gather(*(verify_pin(world, record, WRONG_PIN) for _ in range(50)))
     codes = Counter(answer.json()["code"] for answer in answers)
@@ -125,7 +125,7 @@ async def test_parallel_tries_do_not_outrun_the_lock(world: Harness) -> None:
     assert remaining == {0, 1, 2}
 
 
-async def test_verify_and_change_share_one_count(world: Harness) -> None:
+async def test_verify_and_change_share_the_attempt_count(world: Harness) -> None:
     record = await world.create_subscriber()
     tries = [
         verify_pin(world, record, WRONG_PIN)
@@ -137,7 +137,7 @@ async def test_verify_and_change_share_one_count(world: Harness) -> None:
     assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
 
 
-async def test_changes_the_pin(world: Harness) -> None:
+async def test_change_replaces_the_pin(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await change_pin(world, record)
     assert answer.status_code == 200
@@ -148,7 +148,7 @@ async def test_changes_the_pin(world: Harness) -> None:
     assert entry["changes"] == {"pin": ["***", "***"]}
 
 
-async def test_a_change_with_a_wrong_pin_counts_and_changes_nothing(world: Harness) -> None:
+async def test_change_with_a_wrong_pin_is_counted_and_changes_nothing(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await change_pin(world, record, old_pin=WRONG_PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
@@ -156,27 +156,27 @@ async def test_a_change_with_a_wrong_pin_counts_and_changes_nothing(world: Harne
     assert await is_correct_pin(world, record, PIN)
 
 
-async def test_a_locked_pin_cannot_be_changed(world: Harness) -> None:
+async def test_locked_pin_cannot_be_changed(world: Harness) -> None:
     record = await world.create_subscriber()
     await lock_pin(world, record)
     answer = await change_pin(world, record)
     assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
 
 
-async def test_the_new_pin_must_be_another(world: Harness) -> None:
+async def test_new_pin_must_differ_from_the_old_pin(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await change_pin(world, record, new_pin=PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "SAME_PIN")
 
 
-async def test_that_the_new_pin_is_the_same_is_no_way_to_guess_it(world: Harness) -> None:
+async def test_same_pin_check_does_not_reveal_the_pin(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await change_pin(world, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
     assert answer.json()["details"] == {"attempts_remaining": 2}
 
 
-async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
+async def test_malformed_change_is_400_and_not_counted_as_an_attempt(world: Harness) -> None:
     record = await world.create_subscriber()
     await verify_pin(world, record, WRONG_PIN)
     bodies: list[tuple[dict[str, Any], str]] = [
@@ -200,7 +200,7 @@ async def test_a_malformed_change_is_400_and_no_try(world: Harness) -> None:
     assert answer.json()["details"] == {"attempts_remaining": 1}
 
 
-async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: Harness) -> None:
+async def test_weak_new_pin_is_rejected_with_400(world: Harness) -> None:
     record = await world.create_subscriber()
     answer = await change_pin(world, record, new_pin="1111")
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
@@ -233,7 +233,7 @@ def build_wrong_code(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_a_code_sets_a_new_pin_and_opens_the_lock(world: Harness) -> None:
+async def test_reset_code_sets_a_new_pin_and_releases_the_lock(world: Harness) -> None:
     record = await world.create_subscriber()
     await lock_pin(world, record)
     answer = await confirm_reset(world, record, await request_reset_code(world, record))
@@ -245,7 +245,7 @@ async def test_a_code_sets_a_new_pin_and_opens_the_lock(world: Harness) -> None:
     assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
 
 
-async def test_a_code_is_good_for_once(world: Harness) -> None:
+async def test_reset_code_can_be_used_once(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     await confirm_reset(world, record, code)
@@ -255,7 +255,7 @@ async def test_a_code_is_good_for_once(world: Harness) -> None:
     assert await is_correct_pin(world, record, NEW_PIN)
 
 
-async def test_three_wrong_codes_use_it_up(world: Harness) -> None:
+async def test_three_wrong_codes_invalidate_the_reset_code(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     for remaining in (2, 1, 0):
@@ -270,7 +270,7 @@ async def test_three_wrong_codes_use_it_up(world: Harness) -> None:
     ] * 4
 
 
-async def test_a_code_ends_after_five_minutes(world: Harness) -> None:
+async def test_reset_code_expires_after_five_minutes(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     world.advance_clock(minutes=5)
@@ -278,7 +278,7 @@ async def test_a_code_ends_after_five_minutes(world: Harness) -> None:
     assert answer.json()["details"] == {"attempts_remaining": 0}
 
 
-async def test_parallel_tries_do_not_outrun_a_code(world: Harness) -> None:
+async def test_concurrent_wrong_codes_do_not_exceed_the_attempt_limit(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     answers = await asyncio.gather(
@@ -288,7 +288,7 @@ async def test_parallel_tries_do_not_outrun_a_code(world: Harness) -> None:
     assert remaining == {2: 1, 1: 1, 0: 8}
 
 
-async def test_a_malformed_confirmation_is_no_try(world: Harness) -> None:
+async def test_malformed_confirmation_is_not_counted_as_an_attempt(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     bodies: list[tuple[dict[str, Any], int, str]] = [
@@ -307,7 +307,7 @@ async def test_a_malformed_confirmation_is_no_try(world: Harness) -> None:
     assert (await confirm_reset(world, record, code)).status_code == 200
 
 
-async def test_a_weak_pin_does_not_use_the_code_up(world: Harness) -> None:
+async def test_weak_pin_does_not_consume_the_reset_code(world: Harness) -> None:
     record = await world.create_subscriber()
     code = await request_reset_code(world, record)
     answer = await confirm_reset(world, record, code, "1111")
@@ -316,7 +316,7 @@ async def test_a_weak_pin_does_not_use_the_code_up(world: Harness) -> None:
     assert (await confirm_reset(world, record, code)).status_code == 200
 
 
-async def test_nor_do_tries_in_two_processes(
+async def test_wrong_pins_in_two_processes_do_not_exceed_the_attempt_limit(
     world: Harness, settings: Settings, database_url: str
 ) -> None:
     record = await world.create_subscriber()

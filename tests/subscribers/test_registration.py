@@ -1,4 +1,4 @@
-"""Registering a subscriber, and what its record looks like."""
+"""Subscriber registration, validation and the returned record."""
 
 from typing import Any
 
@@ -48,7 +48,9 @@ def build_registration(world: Harness, **fields: Any) -> dict[str, Any]:
     }
 
 
-async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_registration_returns_the_subscriber_record(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     body = build_registration(
         world,
         email="Aminata@Example.com",
@@ -95,7 +97,7 @@ async def test_registers(client: httpx2.AsyncClient, world: Harness) -> None:
     }
 
 
-async def test_what_is_registered_is_what_is_read(
+async def test_registered_subscriber_can_be_read_back(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber(balance="1234.50")
@@ -105,7 +107,9 @@ async def test_what_is_registered_is_what_is_read(
     assert record["balance"] == "1234.50"
 
 
-async def test_a_wallet_is_opened_in_the_holders_name(world: Harness, services: Services) -> None:
+async def test_registration_opens_a_wallet_in_the_subscribers_name(
+    world: Harness, services: Services
+) -> None:
     record = await world.create_subscriber(first_name="Fatu", last_name="Sesay")
     row = await services.database.fetchrow(
         "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
@@ -122,23 +126,23 @@ async def test_a_wallet_is_opened_in_the_holders_name(world: Harness, services: 
     ]
 
 
-async def test_each_category_has_its_number_of_child_cards(world: Harness) -> None:
+async def test_category_sets_the_maximum_number_of_child_cards(world: Harness) -> None:
     for category, most in (("standard", 4), ("vip", 10), ("corporate", None)):
         record = await world.create_subscriber(category=category)
         assert record["max_child_cards"] == most
 
 
-async def test_a_phone_number_is_kept_as_e164(world: Harness) -> None:
+async def test_phone_number_is_normalized_to_e164(world: Harness) -> None:
     record = await world.create_subscriber(phone_number="+232 (76) 555-001")
     assert record["phone_number"] == "+23276555001"
 
 
-async def test_any_number_within_e164_is_taken(world: Harness) -> None:
+async def test_any_valid_e164_number_is_accepted(world: Harness) -> None:
     for phone in ("+232761234567", "+2327612345", "+123456789012345", "+1234567890"):
         assert (await world.create_subscriber(phone_number=phone))["phone_number"] == phone
 
 
-async def test_a_phone_number_is_registered_once(
+async def test_duplicate_phone_number_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber()
@@ -151,16 +155,14 @@ async def test_a_phone_number_is_registered_once(
     assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_PHONE")
 
 
-async def test_an_identity_document_is_registered_once(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_duplicate_id_number_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
     await world.create_subscriber(id_type="PASSPORT", id_number="P1")
     body = build_registration(world, id_type="NATIONAL_ID", id_number="P1")
     answer = await client.post(URL, json=body, auth=world.get_service_auth())
     assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
 
 
-async def test_a_refused_registration_leaves_nothing_behind(
+async def test_rejected_registration_creates_no_wallet(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     record = await world.create_subscriber()
@@ -172,7 +174,7 @@ async def test_a_refused_registration_leaves_nothing_behind(
     assert wallets == 1
 
 
-async def test_a_missing_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_missing_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
     for field in ("phone_number", "first_name", "last_name", "pin"):
         body = build_registration(world)
         del body[field]
@@ -197,7 +199,7 @@ async def test_a_missing_field_is_named(client: httpx2.AsyncClient, world: Harne
         ("category", ["gold", ""]),
     ],
 )
-async def test_an_unacceptable_value_is_named_and_not_repeated(
+async def test_invalid_field_is_named_without_echoing_its_value(
     client: httpx2.AsyncClient, world: Harness, field: str, values: list[str]
 ) -> None:
     for value in values:
@@ -209,24 +211,22 @@ async def test_an_unacceptable_value_is_named_and_not_repeated(
         assert answer.json()["message"] == f"{field} {sentence}"
 
 
-async def test_every_unacceptable_value_is_named(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_every_invalid_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
     body = build_registration(world, pin="1", email="nobody", category="gold")
     answer = await client.post(URL, json=body, auth=world.get_service_auth())
     assert set(answer.json()["details"]["fields"]) == {"pin", "email", "category"}
 
 
-async def test_a_lone_surrogate_is_an_unacceptable_value(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_lone_surrogate_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
     body = b'{"phone_number":"+23276000009","first_name":"\\ud800","last_name":"K","pin":"4071"}'
     answer = await client.post(URL, content=body, auth=world.get_service_auth())
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["first_name"]
 
 
-async def test_a_number_is_not_a_string(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_number_in_a_string_field_is_rejected(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     for field in ("phone_number", "pin", "email", "id_number", "category"):
         body = build_registration(world, **{field: 4071})
         answer = await client.post(URL, json=body, auth=world.get_service_auth())
@@ -235,16 +235,14 @@ async def test_a_number_is_not_a_string(client: httpx2.AsyncClient, world: Harne
         assert "4071" not in answer.text
 
 
-async def test_null_is_as_absent(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_null_is_treated_as_absent(client: httpx2.AsyncClient, world: Harness) -> None:
     body = build_registration(world, email=None, category=None)
     answer = await client.post(URL, json=body, auth=world.get_service_auth())
     assert answer.status_code == 201
     assert answer.json()["subscriber"]["category"] == "standard"
 
 
-async def test_weak_pins_are_refused_where_the_platform_says_so(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_weak_pin_is_rejected(client: httpx2.AsyncClient, world: Harness) -> None:
     body = build_registration(world, pin="1234")
     answer = await client.post(URL, json=body, auth=world.get_service_auth())
     assert answer.status_code == 422
@@ -254,7 +252,7 @@ async def test_weak_pins_are_refused_where_the_platform_says_so(
     assert answer.status_code == 201
 
 
-async def test_what_others_see_of_a_name_never_shows_the_last_name(world: Harness) -> None:
+async def test_public_name_shows_only_the_initial_of_the_last_name(world: Harness) -> None:
     for first, last, seen in (
         ("Aminata", " Kamara ", "Aminata K."),
         ("Mary Ann", "Koroma Kamara", "Mary Ann K."),

@@ -1,4 +1,4 @@
-"""Restricted subscribers: closed to API keys always, to admins until they have verified a code."""
+"""Restricted subscribers: API keys never have access, admins only after verifying a code."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tapgate.subscribers.model import DisclosedSubscriber, SubscriberRecord
 
 URL = "/api/v1/subscribers"
 
-#: Every route that answers or changes the record, but block.
+#: Every route except block that returns or changes the record.
 RESTRICTED_ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("PUT", "", {"first_name": "Eve"}),
@@ -20,7 +20,7 @@ RESTRICTED_ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/verify-pin", {"pin": PIN}),
     ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
 ]
-#: Those that API keys have no business with.
+#: Adds the routes that are not available to API keys.
 ROUTES_CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
     *RESTRICTED_ROUTES,
     ("POST", "/close", {"reason": "r"}),
@@ -33,7 +33,7 @@ ROUTES_CLOSED_TO_ADMINS: list[tuple[str, str, Any]] = [
 async def verify_access(
     world: Harness, admin: BearerAuth, record: dict[str, Any]
 ) -> httpx2.Response:
-    """Ask for a code and verify it."""
+    """Request an access code and verify it."""
     url = f"{URL}/{record['id']}/restricted-access"
     answer = await world.client.post(url, auth=admin)
     assert answer.status_code == 200
@@ -48,7 +48,7 @@ async def list_ids(world: Harness, caller: Any) -> list[str]:
     return [record["id"] for record in answer.json()["data"]]
 
 
-async def test_closed_to_api_keys(world: Harness) -> None:
+async def test_restricted_subscriber_is_forbidden_to_api_keys(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     key = await world.create_api_key("subscribers:read", "subscribers:write")
     for method, path, body in RESTRICTED_ROUTES:
@@ -60,7 +60,7 @@ async def test_closed_to_api_keys(world: Harness) -> None:
     assert answer.json() == record
 
 
-async def test_closed_to_admins(world: Harness) -> None:
+async def test_restricted_subscriber_is_forbidden_to_admins_without_a_code(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin("A")
     for method, path, body in ROUTES_CLOSED_TO_ADMINS:
@@ -71,7 +71,7 @@ async def test_closed_to_admins(world: Harness) -> None:
     assert answer.json() == record
 
 
-async def test_left_out_of_lists(world: Harness) -> None:
+async def test_restricted_subscriber_is_listed_only_for_services(world: Harness) -> None:
     restricted = await world.create_restricted_subscriber()
     record = await world.create_subscriber()
     for caller in [
@@ -103,7 +103,7 @@ async def test_block_works_without_a_code_and_discloses_nothing(world: Harness) 
         }
 
 
-async def test_block_answers_the_full_record_after_a_verified_code(world: Harness) -> None:
+async def test_block_returns_the_full_record_after_a_verified_code(world: Harness) -> None:
     record, admin = (
         await world.create_restricted_subscriber(balance="12"),
         await world.create_admin("S"),
@@ -116,7 +116,7 @@ async def test_block_answers_the_full_record_after_a_verified_code(world: Harnes
     assert (await block_subscriber(world, everybody, admin)).keys() == record.keys()
 
 
-async def test_the_update_that_restricts_discloses_nothing(world: Harness) -> None:
+async def test_update_that_restricts_discloses_nothing(world: Harness) -> None:
     record, admin = await world.create_subscriber(), await world.create_admin("C")
     url = f"{URL}/{record['id']}"
     answer = await world.client.put(url, json={"address": "1 Main St"}, auth=admin)
@@ -132,13 +132,13 @@ async def test_the_update_that_restricts_discloses_nothing(world: Harness) -> No
 @pytest.mark.parametrize(
     ("full", "disclosed"), [(SubscriberRecord, DisclosedSubscriber), (CardRecord, DisclosedCard)]
 )
-def test_what_may_be_disclosed_is_the_whole_record(full: Any, disclosed: Any) -> None:
-    """A field that is added to one must be added to the other."""
+def test_disclosed_record_has_all_fields_of_the_full_record(full: Any, disclosed: Any) -> None:
+    """A field added to one type must be added to both."""
     own = {"restricted"} - set(full.__struct_fields__)
     assert set(disclosed.__struct_fields__) - own == set(full.__struct_fields__)
 
 
-async def test_services_are_not_touched(world: Harness) -> None:
+async def test_services_have_access_without_a_code(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     url, messenger = f"{URL}/{record['id']}", world.get_service_auth()
     answer = await world.client.get(url, auth=messenger)
@@ -148,7 +148,9 @@ async def test_services_are_not_touched(world: Harness) -> None:
 
 
 @pytest.mark.parametrize("role", ["A", "C", "S", "F"])
-async def test_a_code_opens_this_subscriber_to_this_admin(world: Harness, role: str) -> None:
+async def test_code_grants_access_to_one_subscriber_for_one_admin(
+    world: Harness, role: str
+) -> None:
     record, another = (
         await world.create_restricted_subscriber(),
         await world.create_restricted_subscriber(),
@@ -167,7 +169,7 @@ async def test_a_code_opens_this_subscriber_to_this_admin(world: Harness, role: 
     assert await list_ids(world, colleague) == []
 
 
-async def test_it_opens_what_changes_the_record_too(world: Harness) -> None:
+async def test_verified_admin_can_update_the_subscriber(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin("C")
     await verify_access(world, admin, record)
@@ -177,7 +179,7 @@ async def test_it_opens_what_changes_the_record_too(world: Harness) -> None:
     assert (await world.client.get(f"{URL}/{record['id']}", auth=key)).status_code == 200
 
 
-async def test_it_opens_for_fifteen_minutes(world: Harness) -> None:
+async def test_access_expires_after_fifteen_minutes(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin("S")
     await verify_access(world, admin, record)
@@ -191,7 +193,7 @@ async def test_it_opens_for_fifteen_minutes(world: Harness) -> None:
     assert (await world.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
 
 
-async def test_another_admins_code_opens_nothing(world: Harness) -> None:
+async def test_code_of_another_admin_grants_no_access(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin, thief = await world.create_admin(), await world.create_admin()
     url = f"{URL}/{record['id']}/restricted-access"
@@ -202,7 +204,7 @@ async def test_another_admins_code_opens_nothing(world: Harness) -> None:
     assert answer.json()["details"] == {"attempts_remaining": 0}
 
 
-async def test_a_code_for_the_pin_opens_nothing(world: Harness) -> None:
+async def test_pin_reset_code_grants_no_access(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     url = f"{URL}/{record['id']}"
     await world.client.post(f"{url}/reset-pin", auth=world.get_service_auth())
@@ -213,19 +215,19 @@ async def test_a_code_for_the_pin_opens_nothing(world: Harness) -> None:
     assert answer.json()["code"] == "INVALID_OTP"
 
 
-async def test_a_closed_restricted_subscriber_can_still_be_looked_at(world: Harness) -> None:
+async def test_closed_restricted_subscriber_can_be_read_with_a_code(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin()
     await verify_access(world, admin, record)
     await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
     auditor = await world.create_admin("C")
-    world.advance_clock(minutes=1)  # until the next code may be sent
+    world.advance_clock(minutes=1)  # the rate limit allows one code per minute
     await verify_access(world, auditor, record)
     answer = await world.client.get(f"{URL}/{record['id']}", auth=auditor)
     assert answer.json()["status"] == "CLOSED"
 
 
-async def test_who_looked_is_in_the_audit_log(world: Harness) -> None:
+async def test_access_requests_and_grants_are_audited(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin("F")
     await world.client.post(
@@ -242,7 +244,7 @@ async def test_who_looked_is_in_the_audit_log(world: Harness) -> None:
     assert (refused["result"], granted["result"]) == ("failure", "success")
 
 
-async def test_a_malformed_code_is_named(world: Harness) -> None:
+async def test_malformed_code_is_rejected(world: Harness) -> None:
     record = await world.create_restricted_subscriber()
     admin = await world.create_admin()
     bodies: list[tuple[Any, int]] = [({}, 400), ({"otp": 123456}, 400), ({"otp": "12345x"}, 422)]

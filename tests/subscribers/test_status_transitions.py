@@ -1,4 +1,4 @@
-"""Blocking, unblocking and closing: every move from every state."""
+"""Blocking, unblocking and closing subscribers: every transition from every status."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ async def create_subscriber_in_status(world: Harness, status: str) -> dict[str, 
         ("CLOSED", "close", "NOT_CLOSABLE"),
     ],
 )
-async def test_every_move_from_every_state(
+async def test_every_transition_from_every_status(
     world: Harness, status: str, verb: str, result: str
 ) -> None:
     record = await create_subscriber_in_status(world, status)
@@ -62,7 +62,7 @@ async def test_every_move_from_every_state(
         assert (answer.status_code, answer.json()["code"]) == (409, result)
 
 
-def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
+def test_transition_table_allows_exactly_the_valid_transitions() -> None:
     ways = {(move.event, *way) for move in (BLOCK, UNBLOCK, CLOSE) for way in move.allowed.items()}
     assert ways == {
         ("blocked", "active", "blocked"),
@@ -72,7 +72,7 @@ def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
     }
 
 
-async def test_a_move_is_in_the_audit_log_with_both_states(
+async def test_transition_is_audited_with_old_and_new_status(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber()
@@ -100,7 +100,7 @@ async def test_a_move_is_in_the_audit_log_with_both_states(
     }
 
 
-async def test_the_state_is_the_accounts(world: Harness, services: Services) -> None:
+async def test_status_is_stored_on_the_account(world: Harness, services: Services) -> None:
     record = await world.create_subscriber()
     await change_status(world, record, "block", reason="stolen phone")
     row = await services.database.fetchrow(
@@ -110,13 +110,13 @@ async def test_the_state_is_the_accounts(world: Harness, services: Services) -> 
     assert tuple(row) == ("blocked", "stolen phone")
 
 
-async def test_a_wallet_with_money_is_not_closed(world: Harness) -> None:
+async def test_wallet_with_a_balance_cannot_be_closed(world: Harness) -> None:
     record = await world.create_subscriber(balance="0.01")
     answer = await change_status(world, record, "close")
     assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
 
 
-def test_nor_is_one_in_which_something_is_held() -> None:
+def test_wallet_with_held_funds_cannot_be_closed() -> None:
     now = datetime(2026, 1, 31, tzinfo=UTC)
     subscriber = Subscriber(
         id=1,
@@ -134,14 +134,14 @@ def test_nor_is_one_in_which_something_is_held() -> None:
     assert refusal.value.code == Code.NOT_CLOSABLE
 
 
-async def test_of_many_blocks_at_once_one_blocks(world: Harness) -> None:
+async def test_concurrent_blocks_succeed_once(world: Harness) -> None:
     record = await world.create_subscriber()
     answers = await asyncio.gather(*(change_status(world, record, "block") for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
     assert len(await world.list_audit_entries(record["id"], "subscriber.blocked")) == 1
 
 
-async def test_money_does_not_arrive_in_a_wallet_that_is_being_closed(world: Harness) -> None:
+async def test_concurrent_deposit_never_reaches_a_closed_wallet(world: Harness) -> None:
     for _ in range(5):
         record = await world.create_subscriber()
         await asyncio.gather(
@@ -154,7 +154,7 @@ async def test_money_does_not_arrive_in_a_wallet_that_is_being_closed(world: Har
         assert after in (("CLOSED", "0.00"), ("ACTIVE", "5.00"))
 
 
-async def test_a_reason_is_required(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_block_and_close_require_a_reason(client: httpx2.AsyncClient, world: Harness) -> None:
     record = await world.create_subscriber()
     admin = await world.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
@@ -173,7 +173,7 @@ async def test_a_reason_is_required(client: httpx2.AsyncClient, world: Harness) 
             assert list(answer.json()["details"]["fields"]) == ["reason"]
 
 
-async def test_nothing_of_a_closed_subscriber_can_be_changed(
+async def test_closed_subscriber_cannot_be_changed(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await create_subscriber_in_status(world, "CLOSED")
@@ -193,9 +193,7 @@ async def test_nothing_of_a_closed_subscriber_can_be_changed(
     assert answer.json()["status"] == "CLOSED"
 
 
-async def test_whoever_does_not_exist_is_not_found(
-    client: httpx2.AsyncClient, world: Harness
-) -> None:
+async def test_unknown_subscriber_is_not_found(client: httpx2.AsyncClient, world: Harness) -> None:
     admin = await world.create_admin()
     requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),

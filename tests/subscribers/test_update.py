@@ -1,4 +1,4 @@
-"""Changing a subscriber's profile."""
+"""Updates of a subscriber's profile."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from tapgate.edge.services import Services
 URL = "/api/v1/subscribers"
 
 
-async def test_changes_what_is_given_and_keeps_the_rest(
+async def test_update_changes_the_given_fields_and_keeps_the_rest(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber(email="old@example.com", address="Freetown")
@@ -37,7 +37,9 @@ async def test_changes_what_is_given_and_keeps_the_rest(
     assert answer.json() == expected
 
 
-async def test_the_audit_log_has_old_and_new(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_update_is_audited_with_old_and_new_values(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     record = await world.create_subscriber()
     phone_number = world.new_phone_number()
     admin = await world.create_admin("S")
@@ -48,7 +50,7 @@ async def test_the_audit_log_has_old_and_new(client: httpx2.AsyncClient, world: 
     assert entry["changes"] == {"phone_number": [record["phone_number"], phone_number]}
 
 
-async def test_the_account_has_the_new_name(
+async def test_update_changes_the_account_holder_name(
     client: httpx2.AsyncClient, world: Harness, services: Services
 ) -> None:
     record = await world.create_subscriber()
@@ -60,7 +62,7 @@ async def test_the_account_has_the_new_name(
     assert name == "Aminata Sesay"
 
 
-async def test_without_a_change_nothing_is_written(
+async def test_update_without_changes_writes_nothing(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber()
@@ -72,7 +74,7 @@ async def test_without_a_change_nothing_is_written(
     assert await world.list_audit_entries(record["id"], "subscriber.updated") == []
 
 
-async def test_a_taken_phone_number_or_document_is_refused(
+async def test_duplicate_phone_number_or_id_number_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     other = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
@@ -85,7 +87,7 @@ async def test_a_taken_phone_number_or_document_is_refused(
     assert answer.json() == record
 
 
-async def test_two_who_take_each_others_number_do_not_break_anything(
+async def test_concurrent_swap_of_phone_numbers_is_rejected(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     one, other = await world.create_subscriber(), await world.create_subscriber()
@@ -97,7 +99,7 @@ async def test_two_who_take_each_others_number_do_not_break_anything(
     assert {answer.status_code for answer in answers} <= {409, 503}
 
 
-async def test_the_number_of_a_known_document_can_be_corrected(
+async def test_id_number_can_be_corrected_without_the_id_type(
     client: httpx2.AsyncClient, world: Harness
 ) -> None:
     record = await world.create_subscriber(id_type="PASSPORT", id_number="P1")
@@ -107,7 +109,7 @@ async def test_the_number_of_a_known_document_can_be_corrected(
     assert (answer.json()["id_type"], answer.json()["id_number"]) == ("PASSPORT", "P2")
 
 
-async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_invalid_field_is_named(client: httpx2.AsyncClient, world: Harness) -> None:
     record = await world.create_subscriber()
     admin = await world.create_admin()
     bodies: list[tuple[dict[str, Any], int]] = [
@@ -130,7 +132,7 @@ async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: Harness) 
 
 
 @pytest.mark.parametrize("role", ["A", "C"])
-async def test_compliance_sets_level_and_status(
+async def test_compliance_can_set_kyc_level_and_status(
     client: httpx2.AsyncClient, world: Harness, services: Services, role: str
 ) -> None:
     record = await world.create_subscriber()
@@ -145,7 +147,9 @@ async def test_compliance_sets_level_and_status(
     assert level == 3
 
 
-async def test_nobody_else_does(client: httpx2.AsyncClient, world: Harness) -> None:
+async def test_other_callers_cannot_set_kyc_or_restricted_fields(
+    client: httpx2.AsyncClient, world: Harness
+) -> None:
     record = await world.create_subscriber()
     for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
         for field in ({"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}):
@@ -167,10 +171,10 @@ async def test_nobody_else_does(client: httpx2.AsyncClient, world: Harness) -> N
         {"restricted": True},
     ],
 )
-async def test_who_may_not_send_a_field_is_told_so_first(
+async def test_forbidden_field_is_reported_before_other_errors(
     client: httpx2.AsyncClient, world: Harness, body: dict[str, object]
 ) -> None:
-    """Before 400, 422 and 404."""
+    """403 takes precedence over 400, 422 and 404."""
     for caller in (await world.create_admin("S"), await world.create_api_key("subscribers:write")):
         answer = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
         assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
