@@ -65,8 +65,8 @@ SIGNERS: dict[str, Callable[[dict[str, str]], str]] = {
     "POS terminals and processors": sign_request,
     "Partners": sign_request,
     "Internal services": sign_service_request,
-    "Webhooks in, from a funding partner": sign_webhook,
-    "Events out": sign_event,
+    "Incoming webhooks from funding partners": sign_webhook,
+    "Outgoing events": sign_event,
 }
 
 
