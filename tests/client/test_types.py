@@ -21,7 +21,7 @@ def test_mypy_rejects_exactly_the_lines_marked_wrong() -> None:
     )
     assert not ran.stderr
     said = ran.stdout
-    refused = {int(line) for line in re.findall(r"typed\.py:(\d+): error", said)}
+    refused = {int(line) for line in re.findall(r"typing_samples\.py:(\d+): error", said)}
     wrong = {
         number
         for number, line in enumerate(SOURCE.read_text().splitlines(), 1)

@@ -19,9 +19,7 @@ TARGETS = re.findall(
 def test_every_command_is_listed_in_the_operations_guide() -> None:
     table = (ROOT / "docs" / "running.md").read_text().partition("## Command reference")[2]
     listed = set(re.findall(r"`tapgate (\w+)", table.partition("\n## ")[0]))
-    assert listed == {
-        name for name, command in COMMANDS.items() if not command.hidden
-    }
+    assert listed == {name for name, command in COMMANDS.items() if not command.hidden}
 
 
 def test_every_make_target_is_explained() -> None:

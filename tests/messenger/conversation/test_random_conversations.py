@@ -121,7 +121,7 @@ class ConfirmingGateway(FakeGateway):
         if isinstance(call, gateway_requests.SendMoney):
             card, amount = self.confirmed[call.request_id]
             assert (call.card_serial, call.amount) == (card, amount)
-        return super().answer(call)
+        return super().handle(call)
 
 
 class RandomConversation(RuleBasedStateMachine):
