@@ -184,10 +184,10 @@ def test_fields_show_their_type_and_rule(page: str) -> None:
 
 
 def test_shared_response_type_is_documented_once(page: str) -> None:
-    assert "| `part` | [PartBody](#partbody) |" in find_section(page, "Look")
-    assert "\nlist of [PartBody](#partbody).\n" in find_section(page, "Put | parts")
-    assert find_section(page, "PartBody").startswith("\nA part of something.\n")
-    assert "| `label` | string |" in find_section(page, "PartBody")
+    assert "| `part` | [ExampleBody](#examplebody) |" in find_section(page, "Look")
+    assert "\nlist of [ExampleBody](#examplebody).\n" in find_section(page, "Put | parts")
+    assert find_section(page, "ExampleBody").startswith("\nA part of something.\n")
+    assert "| `label` | string |" in find_section(page, "ExampleBody")
 
 
 def test_non_json_bodies_are_described(page: str) -> None:
