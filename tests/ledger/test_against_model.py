@@ -12,12 +12,13 @@ from ledger.builders import FakeClock, LedgerDriver, is_correct_pin
 from ledger.reference_model import CARDS, WALLETS, ReferenceModel, Step
 from tapgate import ids
 from tapgate.ledger import chart, commands
+from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
 from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, FeeStep, Rules
-from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction, apply_decision
+from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 

@@ -20,6 +20,7 @@ from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ids import IdGenerator
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.allowance import Allowance, get_allowance
+from tapgate.ledger.apply import apply_decision
 from tapgate.ledger.assess import Assessment, assess, build_command
 from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
 from tapgate.ledger.decide import decide
@@ -28,7 +29,7 @@ from tapgate.ledger.pin_attempts import PinMatcher
 from tapgate.ledger.replays import ReplayCounter
 from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
-from tapgate.ledger.state import Decision, State, apply_decision
+from tapgate.ledger.state import Decision, State
 from tapgate.ledger.write import write
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals

@@ -1,4 +1,4 @@
-"""State loaded for a batch, and how each decision changes it for the next one."""
+"""State that is loaded for a batch, and the decisions on it."""
 
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -285,100 +285,6 @@ class State(msgspec.Struct, kw_only=True):
         return self.accounts.get(int(party.key)), None
 
 
-def apply_decision(state: State, decision: Decision) -> None:
-    """Apply a decision to the state, so that later decisions of the batch see its effects."""
-    for posting in decision.postings:
-        _apply_posting(state, posting)
-    if decision.hold is not None:
-        account = state.accounts[decision.hold.account_id]
-        account.held += decision.hold.amount
-        account.is_changed = True
-    if decision.usage is not None:
-        _apply_usage(state, decision.usage)
-    for pin in decision.pin_updates:
-        state.pins[pin.holder_id] = pin
-        state.changed_pin_holders.add(pin.holder_id)
-    if decision.wrong_pin_account_id is not None:
-        for rule in state.rules.pin_failure_rules:
-            key = (rule.id, decision.wrong_pin_account_id)
-            state.wrong_pin_counts[key] = state.wrong_pin_counts.get(key, 0) + 1
-    if decision.change is not None:
-        _apply_change(state, decision.change)
-    if decision.transaction is not None:
-        _add_transaction(state, decision.transaction)
-    if decision.earned_commission is not None:
-        _apply_cash_matches(state, decision.earned_commission, decision)
-
-
-def _apply_posting(state: State, posting: Posting) -> None:
-    for account_id, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
-        account = state.accounts[account_id]
-        account.balance += amount
-        account.delta += amount
-        account.is_changed = True
-
-
-def _apply_usage(state: State, usage: UsageChange) -> None:
-    state.accounts[usage.account_id].add_usage(usage.amount, usage.counted_on, state.today)
-    card = state.cards.get(usage.card_serial) if usage.card_serial else None
-    if card is not None and (card.daily_limit is not None or usage.unpinned):
-        card.add_usage(usage.amount, usage.unpinned, usage.counted_on, state.today)
-
-
-def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
-    """Set the resulting balances on a transaction."""
-    if row.from_account is None or row.to_account is None:
-        return
-    payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
-    if payer.is_locked:
-        row.from_balance = payer.balance
-    if payee.is_locked:
-        row.to_balance = payee.balance
-    elif payee.kind == chart.SETTLEMENT:
-        row.to_balance_offset = payee.delta
-
-
-def _apply_change(state: State, change: TransactionChange) -> None:
-    row = state.transactions[change.transaction_id]
-    row.status = change.status
-    row.refunded_amount += change.refunded_amount
-    row.failure_code = change.failure_code
-    row.is_changed = True
-    if change.is_completion:
-        row.completed_at = state.now
-        _set_balances(state, row)
-
-
-def _add_transaction(state: State, row: NewTransaction) -> None:
-    if row.status == "completed":
-        _set_balances(state, row)
-    if row.idempotency_key is not None:
-        key = (row.idempotency_key.scope, row.idempotency_key.request_id)
-        state.prior_requests[key] = PriorRequest(
-            row.idempotency_key.fingerprint, row.to_account, row.amount, row.result
-        )
-    if row.status == "failed":
-        return
-    if row.reference is not None:
-        state.prior_references[row.reference.partner_id, row.reference.reference] = PriorRequest(
-            None, row.to_account, row.amount, row.result
-        )
-    if row.from_account is None or row.to_account is None:
-        return
-    _add_to_windows(state, row, state.accounts[row.from_account], state.accounts[row.to_account])
-
-
-def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
-    """Add a transaction to the windows of the compliance rules that apply to it."""
-    for subject, rules in state.rules.screening.get(row.type, {}).items():
-        for account in get_subject_accounts(subject, payer, payee):
-            for rule in rules:
-                if rule.window_seconds is not None:
-                    key = (rule.id, account.id)
-                    count, total = state.window_totals.get(key, (0, 0))
-                    state.window_totals[key] = (count + 1, total + row.amount)
-
-
 def get_subject_accounts(
     subject: str, payer: Account | None, payee: Account | None
 ) -> tuple[Account, ...]:
@@ -388,19 +294,3 @@ def get_subject_accounts(
     if subject == chart.PAYEE:
         return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
     return tuple(one for one in (payer, payee) if one is not None and one.kind == chart.FLOAT)
-
-
-def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decision) -> None:
-    """Apply a cash movement and its matches, so that later decisions of the batch see them."""
-    agent = state.agents[earned.agent_id]
-    agent.is_changed |= agent.commission_remainder != earned.remainder
-    agent.commission_remainder = earned.remainder
-    for movement, amount in earned.matches:
-        movement.unmatched -= amount
-    row = decision.transaction or state.transactions[decision.transaction_id]
-    # Only the returned (matched) part of a cash-in can be matched with a later cash-out.
-    returned = sum(match.amount for match in earned.matches)
-    unmatched = row.amount if row.type == chart.AGENT_CASHOUT else returned
-    state.cash_movements.setdefault(earned.pair, []).append(
-        CashMovement(row.id, row.type, state.now, unmatched)
-    )
