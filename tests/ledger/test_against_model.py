@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, seed, settings
+from hypothesis import Phase, example, given, seed, settings
 from hypothesis import strategies as st
 
 from ledger import reference_model
@@ -287,8 +287,19 @@ def is_possible(step: Step, made: int) -> bool:
     return step.original is None or step.original < made
 
 
+#: A rejected cash-in makes room for another one in the same batch.
+REJECTED_THEN_REPEATED = [
+    *[Step("agent_cashin", "agent", "w0", 1, pin=reference_model.PIN)]
+    * (reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1),
+    Step("agent_cashin", "agent", "w1", 300, pin=reference_model.PIN),
+    Step("settle", original=reference_model.MAX_CASH_OPERATIONS_PER_DAY - 1, release=False),
+    Step("agent_cashin", "agent", "w0", 1, pin=reference_model.PIN),
+]
+
+
 @settings(max_examples=500)
 @given(sequences)
+@example(REJECTED_THEN_REPEATED)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     ledger, plain = InMemoryLedger(), build_model()
     for step in sequence:

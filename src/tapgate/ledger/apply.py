@@ -76,6 +76,8 @@ def _apply_change(state: State, change: TransactionChange) -> None:
     row.refunded_amount += change.refunded_amount
     row.failure_code = change.failure_code
     row.is_changed = True
+    if change.status == "failed":
+        _remove_from_windows(state, row)
     if change.is_completion:
         row.completed_at = state.now
         _set_balances(state, row)
@@ -109,6 +111,18 @@ def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Ac
                     key = (rule.id, account.id)
                     count, total = state.window_totals.get(key, (0, 0))
                     state.window_totals[key] = (count + 1, total + row.amount)
+
+
+def _remove_from_windows(state: State, row: StoredTransaction) -> None:
+    """Remove a rejected transaction from the windows that counted it while it was under review."""
+    payer = state.accounts.get(row.from_account or 0)
+    for subject, rules in state.rules.screening.get(row.type, {}).items():
+        for account in get_subject_accounts(subject, payer, state.accounts[row.to_account]):
+            for rule in rules:
+                counted = state.window_totals.get((rule.id, account.id))
+                if counted is not None and rule.covers(row.created_at, state.now):
+                    count, total = counted
+                    state.window_totals[rule.id, account.id] = (count - 1, total - row.amount)
 
 
 def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decision) -> None:

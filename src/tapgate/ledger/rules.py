@@ -4,6 +4,7 @@ Loaded once, shared by all batches of a process, and reloaded after a change.
 """
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -72,6 +73,10 @@ class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_count_based(self) -> bool:
         return self.type in COUNT_RULE_TYPES
+
+    def covers(self, created_at: datetime, now: datetime) -> bool:
+        """Return whether the rule's time window includes a transaction."""
+        return created_at >= now - timedelta(seconds=self.window_seconds or 0)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
