@@ -152,7 +152,7 @@ async def compare(few: Side, many: Side, rounds: int) -> None:
                     if number >= 3:  # the first rounds are warm-up
                         took[side.name].append(seconds)
             small, large = (statistics.median(took[side.name]) for side in (few, many))
-            what = f"{period}{', after folding' if forgotten else ''}"
+            what = f"{period}{', uncached' if forgotten else ''}"
             print(f"{what:24} {small:9.2f} ms {large:9.2f} ms   {large / small:.2f}", flush=True)
 
 

@@ -259,7 +259,7 @@ def test_killed_worker_and_killed_postgres_are_restarted(start: StartSupervisor)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
     assert running.stop() == 0
-    assert "The gateway ended with status -9; starting it again." in running.read_output
+    assert "The gateway exited with status -9. Restarting it." in running.read_output
     assert running.list_orphans() == []
 
 
@@ -316,7 +316,7 @@ def test_port_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
         running = start(TAPGATE_PORT=port)
         assert running.stop() == 1
     address = f"http://127.0.0.1:{port}"
-    reason = "another program uses that port"
+    reason = "the port is already in use"
     assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
 
 
@@ -342,5 +342,5 @@ def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
 ) -> None:
     running = start(STAND_IN_FAILS="1")
     assert running.stop() == 1
-    assert running.read_errors == ["the gateway ended with status 7 while starting"]
+    assert running.read_errors == ["the gateway exited with status 7 during startup"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()

@@ -95,7 +95,7 @@ if __name__ == "__main__":
     python = choose_python()
     if python is None:
         sys.exit(
-            "Tapgate needs Python 3.11 or newer with its venv module (Debian: python3-venv): "
+            "Tapgate requires Python 3.11 or newer with the venv module (Debian: python3-venv): "
             "make PYTHON=/path/to/python3"
         )
     print(python)

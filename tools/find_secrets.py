@@ -61,13 +61,13 @@ def main() -> None:
         print(f"{secret.file}:{secret.line}: {secret.kind}")
     if found:
         print(
-            f"{len(found)} that may be secrets. A real one is to be revoked, not only removed:\n"
-            f"it is in the history. A harmless one is made known with\n"
+            f"{len(found)} possible secrets. Revoke a real one: removing it from the file keeps\n"
+            f"it in the Git history. Add a harmless one to the baseline with\n"
             f"  .venv/bin/detect-secrets scan --no-verify --baseline {BASELINE}",
             file=sys.stderr,
         )
         sys.exit(1)
-    print(f"{len(files)} files, {len(known)} known harmless ones, nothing else that looks secret.")
+    print(f"{len(files)} files scanned: no new secrets, {len(known)} known to be harmless.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Benchmark of payments with little and with much data, on two installations in one run.
+"""Benchmark of payments on a small and a large database, in one run.
 
     python -m bench.growth
 
@@ -73,7 +73,7 @@ class Side:
 
     async def build(self, sizes: Sizes) -> None:
         await books.require_durable(self._connection)
-        print_line(f"Building a world to be {self.name}: {sizes.cards:,} cards ...")
+        print_line(f"Creating the {self.name} installation: {sizes.cards:,} cards ...")
         self._dataset = await dataset.build(
             self._services, cards=sizes.cards, processors=sizes.processors
         )
@@ -98,7 +98,7 @@ class Side:
             (await self._services.ledger.submit(top_up)).require_accepted()
 
     async def grow(self, sizes: Sizes) -> FillSummary:
-        print_line(f"Growing it to {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
+        print_line(f"Filling it with {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
         connection = await asyncpg.connect(self._installation.database_url)
         try:
             fill = DatabaseFiller(connection, self._services.settings, sizes, print_line)
@@ -165,7 +165,7 @@ class Side:
     async def collect_results(self) -> Measurement:
         accounts = await self._connection.fetchval("SELECT count(*) FROM accounts")
         size = await self._connection.fetchval("SELECT pg_database_size(current_database())")
-        print_line(f"Verifying the books of the {self.name} one ...")
+        print_line(f"Verifying the ledger of the {self.name} installation ...")
         started = monotonic()
         proof = await books.verify_books(
             self._connection, approved=self._history_payments + self._runner.approved
@@ -269,25 +269,25 @@ def _parse_sizes(given: argparse.Namespace) -> Sizes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("--accounts", type=int, default=1_000_000, help="of the grown one")
-    parser.add_argument("--entries", type=int, default=10_000_000, help="of the grown one")
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the phases take turns")
-    parser.add_argument("--cards", type=int, default=10_000, help="that pay, on both")
-    parser.add_argument("--workers", type=int, default=2, help="of each gateway")
-    parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
-    parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
+    parser.add_argument("--accounts", type=int, default=1_000_000, help="on the grown side")
+    parser.add_argument("--entries", type=int, default=10_000_000, help="on the grown side")
+    parser.add_argument("--seconds", type=float, default=3.0, help="duration of a phase")
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
+    parser.add_argument("--cards", type=int, default=10_000, help="paying cards on each side")
+    parser.add_argument("--workers", type=int, default=2, help="processes of each gateway")
+    parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")
+    parser.add_argument("--root", type=Path, default=_ROOT, help="folder for the results")
     given = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
             found = asyncio.run(run_benchmark(_parse_sizes(given), Path(name)))
     except KeyboardInterrupt:
-        print_line("Stopped: nothing is written.")
+        print_line("Interrupted. No results were written.")
         return 130
     print_line("")
     print_line(report.render_text(found))
     if not (found.empty.books.hold and found.grown.books.hold):
-        print_line("The books do not hold: nothing is written.")
+        print_line("Verification of the ledger failed. No results were written.")
         return 1
     for path in report.write_report(found, given.root):
         print_line(f"Wrote {path}")

@@ -74,7 +74,7 @@ class DatabaseFiller:
         await people.plan_payers(self._connection, accounts=accounts, currency=currency)
         longest = min(_MAX_HISTORY_ENTRIES // 2, past.payments // 10)
         await past.plan(veteran=number, of_veteran=longest)
-        self._report_progress("planned who pays when")
+        self._report_progress("payments planned")
         await self._run_in_batches("wallets funded", accounts, past.fund)
         await self._run_in_batches("payments", past.payments, past.pay)
         await past.pay_out()
@@ -101,14 +101,14 @@ class DatabaseFiller:
         for table, key in _GROWING_TABLES.items():
             if key is not None:
                 await indexes.shuffle_rows(self._connection, table, key)
-        self._report_progress("rows laid out")
+        self._report_progress("rows shuffled")
         for index in set_aside:
             await self._connection.execute(index.definition)
-        self._report_progress(f"{len(set_aside)} indexes made again")
+        self._report_progress(f"{len(set_aside)} indexes rebuilt")
         await self._connection.execute("DISCARD TEMP")
         await self._connection.execute("VACUUM (ANALYZE)")
         await self._connection.execute("CHECKPOINT")
-        self._report_progress("vacuumed, analyzed and on disk")
+        self._report_progress("vacuumed, analyzed and flushed to disk")
 
     async def _summarize(self, past: PaymentHistory, veteran: Card, before: int) -> FillSummary:
         seconds = monotonic() - self._started

@@ -35,10 +35,10 @@ END_MARK: Final = "<!-- end of growth -->\n"
 
 _HEADER: Final = ("", "Empty", "Grown", "Ratio")
 _READ_LABELS: Final = {
-    reads.FIRST_PAGE: "first page of a history",
-    reads.MIDDLE_PAGE: "page in its middle",
-    reads.TODAY: "statement of today",
-    reads.PAST_MONTH: "statement of a month, half a year ago",
+    reads.FIRST_PAGE: "first page of transactions",
+    reads.MIDDLE_PAGE: "middle page of transactions",
+    reads.TODAY: "statement for today",
+    reads.PAST_MONTH: "statement for a month, half a year ago",
     reads.BALANCE: "balance",
 }
 #: The installations return different numbers of lines, so a ratio would be meaningless.
@@ -67,8 +67,8 @@ def _build_payment_rows(results: Results, connections: int) -> list[Row]:
     figures: list[tuple[str, Metric]] = [
         ("payments/s", get_throughput),
         ("CPU µs per payment", get_cost),
-        ("of Python", lambda one: one.phase.cpu.workers),
-        ("of PostgreSQL", lambda one: one.phase.cpu.postgres),
+        ("CPU µs of Python", lambda one: one.phase.cpu.workers),
+        ("CPU µs of PostgreSQL", lambda one: one.phase.cpu.postgres),
         ("WAL bytes per payment", lambda one: one.wal_bytes),
     ]
     empty, grown = (
@@ -130,24 +130,24 @@ def _render_sentences(results: Results) -> list[str]:
     of_best = " and ".join(f"{one.cost_of_best:.2f}" for one in results.ratios)
     throughput = " and ".join(f"{one.throughput:.2f}" for one in results.ratios)
     return [
-        f"**Cost ratio: {costs} connections.** Processor time of Python and PostgreSQL per payment,"
-        f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {of_best}."
-        f" The goal is at most {MAX_COST_RATIO}. Throughput: {throughput} of the empty one's.",
-        f"The past: {filled.people:,} more subscribers and {filled.payments:,} payments,"
+        f"**Cost ratio: {costs} connections.** CPU time of Python and PostgreSQL per payment, grown"
+        f" over empty, median of {sizes.rounds} rounds ({of_best} for the best rounds)."
+        f" The goal is at most {MAX_COST_RATIO}. Throughput ratio: {throughput}.",
+        f"History: {filled.people:,} more subscribers and {filled.payments:,} payments,"
         f" {filled.entries:,} entries, written in {filled.seconds:,.0f} s"
-        f" ({filled.seconds_per_million_entries:.0f} s per million). Of whose history is read has"
-        f" {filled.longest_history:,} entries among them; the statement of a month has"
-        f" {results.grown.lines[reads.PAST_MONTH]:,} lines, and on the empty one"
-        f" {results.empty.lines[reads.PAST_MONTH]:,}.",
+        f" ({filled.seconds_per_million_entries:.0f} s per million entries). The subscriber whose"
+        f" transactions are read has {filled.longest_history:,} of these entries. The statement for"
+        f" a month has {results.grown.lines[reads.PAST_MONTH]:,} lines on the grown installation"
+        f" and {results.empty.lines[reads.PAST_MONTH]:,} on the empty one.",
         *(
             _render_books(name, side)
             for name, side in (("empty", results.empty), ("grown", results.grown))
         ),
         f"{machine.processor}, {machine.cores} cores, {machine.memory_gb:.0f} GB;"
-        f" {machine.disk}, {machine.flush_us:,.0f} µs to make 8 KiB durable; {machine.system};"
+        f" {machine.disk}, {machine.flush_us:,.0f} µs to flush 8 KiB; {machine.system};"
         f" PostgreSQL {machine.postgres}, Python {machine.python}, Tapgate {results.version} with"
         f" {sizes.workers} workers; {sizes.cards:,} cards pay at {sizes.processors} processors;"
-        f" phases of {sizes.seconds:g} s. Taken on {results.taken_on}.",
+        f" phases of {sizes.seconds:g} s. Date: {results.taken_on}.",
     ]
 
 
@@ -155,10 +155,10 @@ def _render_books(name: str, side: Measurement) -> str:
     books = side.books
     declined = sum(sum(one.phase.declined.values()) for one in side.payments)
     return (
-        f"Books of the {name} one: {books.claims} claims"
-        f" {'hold' if books.hold else 'DO NOT HOLD'} over {books.transactions:,} transactions and"
-        f" {books.entries:,} entries; {books.approved:,} payments are to be in the books,"
-        f" {books.completed:,} are. Declined: {declined:,}."
+        f"Ledger of the {name} installation: {books.claims} checks"
+        f" {'passed' if books.hold else 'FAILED'} for {books.transactions:,} transactions and"
+        f" {books.entries:,} entries. {books.approved:,} payments are expected in the ledger, and"
+        f" {books.completed:,} are there. Declined: {declined:,}."
     )
 
 

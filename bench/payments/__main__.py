@@ -57,13 +57,13 @@ class PaymentsBenchmark:
         await books.require_durable(connection)
         version = await connection.fetchval("SELECT current_setting('server_version')")
         described = machine.describe_machine(folder, version)
-        print_line(f"Building a world: {sizes.cards:,} cards, {sizes.processors} processors ...")
+        print_line(f"Creating {sizes.cards:,} cards and {sizes.processors} processors ...")
         made = await dataset.build(self._services, cards=sizes.cards, processors=sizes.processors)
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
         stage = PhaseRunner(self._installation, made, connection)
         await self._measure(stage, made, pgbench)
-        print_line("Verifying the books ...")
+        print_line("Verifying the ledger ...")
         proof = await books.verify_books(connection, approved=stage.approved)
         assert self._overload is not None
         assert self._memory is not None
@@ -134,7 +134,7 @@ class PaymentsBenchmark:
         ]
         async with webhook_receiver.receive_webhooks(self._services):
             self._others.append(
-                await self._run_phase(stage, "told", create_payment_builder(made), number)
+                await self._run_phase(stage, "webhooks", create_payment_builder(made), number)
             )
 
     async def _run_phase(
@@ -197,13 +197,13 @@ async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.payments", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
-    parser.add_argument("--rounds", type=int, default=2, help="how often the phases take turns")
-    parser.add_argument("--cards", type=int, default=10_000)
-    parser.add_argument("--overload", type=int, default=4_000, help="connections that are too many")
-    parser.add_argument("--scale", type=int, default=10, help="of TPC-B")
-    parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
-    parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
+    parser.add_argument("--seconds", type=float, default=3.0, help="duration of a phase")
+    parser.add_argument("--rounds", type=int, default=2, help="number of rounds")
+    parser.add_argument("--cards", type=int, default=10_000, help="number of cards")
+    parser.add_argument("--overload", type=int, default=4_000, help="connections at overload")
+    parser.add_argument("--scale", type=int, default=10, help="scale factor of TPC-B")
+    parser.add_argument("--folder", type=Path, default=_ROOT, help="folder on the disk to measure")
+    parser.add_argument("--root", type=Path, default=_ROOT, help="folder for the results")
     given = parser.parse_args(arguments)
     sizes = Sizes(
         seconds=min(60.0, max(0.1, given.seconds)),
@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_line("")
     print_line(report.render_text(found))
     if not found.books.hold:
-        print_line("The books do not hold: nothing is written.")
+        print_line("Verification of the ledger failed. No results were written.")
         return 1
     for path in report.write_report(found, given.root):
         print_line(f"Wrote {path}")

@@ -71,7 +71,7 @@ class Connection:
         """Return head and body once the response is complete, else None."""
         data = self.socket.recv(_MAX_RECEIVE_BYTES)
         if not data:
-            raise ConnectionError("closed by the gateway")
+            raise ConnectionError("the gateway closed the connection")
         received = self._received + data if self._received else data
         head_end = received.find(_HEAD_END)
         if head_end >= 0:
@@ -112,7 +112,7 @@ class LoadRun:
             while self._in_flight:
                 ready = poll.poll(_RESPONSE_TIMEOUT_SECONDS)
                 if not ready:
-                    raise TimeoutError("the gateway does not answer")
+                    raise TimeoutError("the gateway does not respond")
                 for number, _ in ready:
                     self._handle_readable(by_number[number])
         if self._deadline <= self._counting_starts_at:  # requests ran out during the warm-up

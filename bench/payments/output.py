@@ -10,7 +10,7 @@ def replace_section(before: str, begin: str, end: str, figures: str) -> str:
     top, found_begin, rest = before.partition(begin)
     _, found_end, bottom = rest.partition(end)
     if not (found_begin and found_end):
-        raise ValueError(f"the page has no place for the figures: {begin}")
+        raise ValueError(f"the page does not contain the marker {begin}")
     return f"{top}{begin}{figures}{end}{bottom}"
 
 

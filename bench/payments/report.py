@@ -30,7 +30,7 @@ BEGIN_MARK, END_MARK = "<!-- figures: written by `make bench` -->\n", "<!-- end 
 
 _KIND_LABELS = {
     "hot": "payments, all to one merchant",
-    "told": "payments, each told by webhook",
+    "webhooks": "payments, each with a webhook",
     "replays": "replays of payments",
     "transfers": "P2P transfers by API key",
     "balances": "balance reads by API key",
@@ -135,32 +135,31 @@ def _render_sentences(results: Results) -> list[str]:
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
         f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
         f" {len(results.tpcb)} TPC-B phases ({ratio.tpcb_per_second:,.0f}/s at {ratio.clients}"
-        f" clients). Within each round it is {_format_ratios(ratio.by_round)}. Rows above"
-        " are the best of"
-        " their rounds too.",
-        f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
-        f" {results.sizes.processors} take together. The largest batch carried {largest}."
-        f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
-        f"Of the work of {results.sizes.workers} workers the busier one did {busiest} connections.",
+        f" clients). Ratio within each round: {_format_ratios(ratio.by_round)}. Each row of the"
+        " table is the best of its rounds.",
+        f"Payments to one merchant run at {hot.per_second / spread.per_second:.0%} of the rate of"
+        f" payments to {results.sizes.processors}. The largest batch had {largest} payments."
+        f" The load client used {client:.0f} µs of CPU time per payment, on the same cores.",
+        f"Share of the busiest of {results.sizes.workers} workers: {busiest} connections.",
         _render_overload(results.overload),
         f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
-        f" {_format_megabytes(memory.workers_mb)} after the last and {memory.requests:,} requests:"
-        f" {compute_memory_growth(memory):+.2f} MB per 10,000. PostgreSQL"
+        f" {_format_megabytes(memory.workers_mb)} after the last phase and {memory.requests:,}"
+        f" requests ({compute_memory_growth(memory):+.2f} MB per 10,000 requests). PostgreSQL:"
         f" {memory.postgres_mb:.0f} MB.",
-        f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
-        f" {books.transactions:,} transactions and {books.entries:,} entries;"
-        f" {books.approved:,} were answered as done, {books.completed:,} are in the books."
-        f" Declined: {declined:,}.",
+        f"Ledger: {books.claims} checks {'passed' if books.hold else 'FAILED'} for"
+        f" {books.transactions:,} transactions and {books.entries:,} entries."
+        f" {books.approved:,} payments were acknowledged, and {books.completed:,} are in the"
+        f" ledger. Declined: {declined:,}.",
     ]
 
 
 def _render_overload(overload: Overload) -> str:
     phase = overload.phase
     return (
-        f"At overload, {phase.connections:,} connections that repeat at once when refused,"
-        f" {phase.per_second:,.0f}/s are accepted: {overload.ratio:.0%} of what"
-        f" {overload.compared_at} connections get. {overload.refused:,} times somebody was told to"
-        f" come later; {overload.first_refused:,} requests were told so at their first try, after"
+        f"At overload, with {phase.connections:,} connections that retry rejected requests"
+        f" immediately, {phase.per_second:,.0f}/s are accepted: {overload.ratio:.0%} of the rate at"
+        f" {overload.compared_at} connections. The gateway returned 503 to {overload.refused:,}"
+        f" attempts. {overload.first_refused:,} of these were first attempts, rejected after"
         f" {overload.first_p50_ms:.0f} ms (p50) and {overload.first_p99_ms:.0f} ms (p99)."
     )
 
@@ -179,22 +178,22 @@ def _build_machine_rows(results: Results) -> list[Row]:
         ("Machine", ""),
         ("Processor", f"{machine.processor}, {machine.cores} cores"),
         ("Memory", f"{machine.memory_gb:.0f} GB"),
-        ("Disk", f"{machine.disk}, {machine.flush_us:,.0f} µs to make 8 KiB durable"),
+        ("Disk", f"{machine.disk}, {machine.flush_us:,.0f} µs to flush 8 KiB"),
         ("System", machine.system),
         ("PostgreSQL", f"{machine.postgres}, embedded"),
         ("Python", machine.python),
         ("Tapgate", f"{results.version}, {sizes.workers} workers"),
-        ("World", f"{sizes.cards:,} cards, {sizes.processors} processors"),
+        ("Dataset", f"{sizes.cards:,} cards, {sizes.processors} processors"),
         ("Phases", _describe_phases(results)),
-        ("Taken on", results.taken_on),
+        ("Date", results.taken_on),
     ]
 
 
 def _describe_phases(results: Results) -> str:
     shortest = min(phase.seconds for phase in results.payments)
     asked = results.sizes.seconds
-    shorter = f", the shortest {shortest:.1f} s" if shortest < 0.9 * asked else ""
-    return f"of {asked:g} s, in {results.sizes.rounds} rounds{shorter}"
+    shorter = f", shortest {shortest:.1f} s" if shortest < 0.9 * asked else ""
+    return f"{asked:g} s each, {results.sizes.rounds} rounds{shorter}"
 
 
 def render_section(results: Results) -> str:

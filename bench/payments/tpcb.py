@@ -69,5 +69,5 @@ class PgBench:
 def _extract(pattern: re.Pattern[str], said: str) -> str:
     match = pattern.search(said)
     if match is None:
-        raise RuntimeError(f"pgbench said something else: {said}")
+        raise RuntimeError(f"unexpected output of pgbench: {said}")
     return match[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.runner import ROOT, list_missing_figures, run_benchmark
 
-WORKLOADS = {"hot", "told", "replays", "transfers", "balances"}
+WORKLOADS = {"hot", "webhooks", "replays", "transfers", "balances"}
 
 
 async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) -> None:
@@ -48,7 +48,7 @@ async def test_small_run_has_every_figure_and_a_consistent_ledger(folder: Path) 
     written = (folder / "docs" / "benchmarks.md").read_text()
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in said
-    assert "At overload, 40 connections" in written
+    assert "At overload, with 40 connections" in written
     assert "## What is measured" in written
     assert (folder / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
     assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone

@@ -121,24 +121,24 @@ def test_bridge_token_is_sent(environ: dict[str, str], given: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        (build_error(401, "unauthorized"), "the messenger wants its token: give it with --token"),
-        (build_error(403, "forbidden"), "the messenger is not open here: in production it needs"),
-        (build_error(429, "slow", retryAfter=17), "too many messages: wait 17 seconds"),
-        ((429, b"slow"), "too many messages: wait 60 seconds"),
+        (build_error(401, "unauthorized"), "the messenger requires a token: use --token"),
+        (build_error(403, "forbidden"), "the messenger rejects bridges: in production, start it"),
+        (build_error(429, "slow", retryAfter=17), "too many messages: try again in 17 seconds"),
+        ((429, b"slow"), "too many messages: try again in 60 seconds"),
         (build_error(500, "internal\nerror"), "the messenger failed (internal error): try again"),
         ((502, b"<html>"), "the messenger failed (502): try again"),
         (
             build_error(400, "media.data is \x1b[2Jbad"),
-            "the messenger refused it: media.data is [2Jbad",
+            "the messenger rejected the message: media.data is [2Jbad",
         ),
-        ((404, b"nothing here"), "what answers at http://127.0.0.1:"),
-        ((302, b""), "what answers at http://127.0.0.1:"),
-        ((200, b"<html>"), "what answers at http://127.0.0.1:"),
-        ((200, b'{"answer": 5, "status": "success"}'), "what answers at http://127.0.0.1:"),
-        ((200, b'{"answer": "\xff", "status": "success"}'), "what answers at http://127.0.0.1:"),
+        ((404, b"nothing here"), "the server at http://127.0.0.1:"),
+        ((302, b""), "the server at http://127.0.0.1:"),
+        ((200, b"<html>"), "the server at http://127.0.0.1:"),
+        ((200, b'{"answer": 5, "status": "success"}'), "the server at http://127.0.0.1:"),
+        ((200, b'{"answer": "\xff", "status": "success"}'), "the server at http://127.0.0.1:"),
         (
             DROP_CONNECTION,
-            "the connection to the messenger broke: what you asked for may have been done",
+            "the connection to the messenger was lost: your request may have been processed",
         ),
     ],
 )
@@ -164,23 +164,23 @@ def test_missing_messenger_is_reported_in_one_line(environ: dict[str, str]) -> N
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    complaint = f"tapgate: the messenger does not answer at {url}: start it with `make run`\n"
+    complaint = f"tapgate: cannot connect to the messenger at {url}: start it with `make run`\n"
     assert ended.stderr == complaint
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--url", "localhost:8001"), "--url must be a URL that starts with http://"),
-        (("--url", "http://[::1"), "--url is not a URL"),
-        (("--url", "http://a:port"), "--url is not a URL"),
-        (("--phone", "076 000 009"), "a phone number begins with + and its country"),
-        (("--token", "s3 cret"), "--token must be letters, digits and signs"),
-        (("--once", " "), "--once has nothing to say"),
-        (("--once", "/phone 12"), "a phone number begins with + and its country"),
-        (("--once", "/dance"), "there is no /dance: /help says what there is"),
-        (("--once", "/image"), "write /image FILE"),
-        (("--once", "/image 'a"), "write /image FILE"),
+        (("--url", "localhost:8001"), "--url must start with http:// or https://"),
+        (("--url", "http://[::1"), "--url is not a valid URL"),
+        (("--url", "http://a:port"), "--url is not a valid URL"),
+        (("--phone", "076 000 009"), "a phone number must include the country code"),
+        (("--token", "s3 cret"), "--token must consist of ASCII characters"),
+        (("--once", " "), "--once must not be empty"),
+        (("--once", "/phone 12"), "a phone number must include the country code"),
+        (("--once", "/dance"), "unknown command /dance: type /help for a list"),
+        (("--once", "/image"), "usage: /image FILE"),
+        (("--once", "/image 'a"), "usage: /image FILE"),
     ],
 )
 def test_invalid_option_or_command_is_not_sent(
@@ -226,9 +226,9 @@ def test_file_that_is_not_a_valid_image_is_not_sent(
     (tmp_path / "large.png").write_bytes(PNG + bytes(5 * 1024 * 1024))
     (tmp_path / "empty.png").touch()
     expected = {
-        "words.png": "is not a JPEG or PNG picture",
-        "empty.png": "is not a JPEG or PNG picture",
-        "large.png": "has more than 5 MB: send a smaller picture",
+        "words.png": "is not a JPEG or PNG image",
+        "empty.png": "is not a JPEG or PNG image",
+        "large.png": "is larger than 5 MB: send a smaller image",
         "nowhere.png": "No such file or directory",
         ".": "is not a file",
     }
@@ -274,9 +274,9 @@ def test_pin_is_not_displayed_and_not_kept_in_the_history(environ: dict[str, str
         build_reply("Again?"),
     )
     with run_fake_messenger(*answers) as messenger, open_chat(environ, messenger.url) as terminal:
-        hidden = "PIN (not shown): "
+        hidden = "PIN (hidden): "
         send_text(terminal, "send 50", hidden)
-        assert "wait 3 seconds" in send_text(terminal, "4826", hidden)
+        assert "in 3 seconds" in send_text(terminal, "4826", hidden)
         send_text(terminal, "4826", hidden)
         assert "Done." in send_text(terminal, "4827")
         assert "482" not in terminal.output.replace(messenger.url, "")
@@ -301,7 +301,7 @@ def test_terminal_shows_formatted_replies_without_control_sequences(
         assert "\x1b[1mMenu\x1b[0m" in menu
         assert "2. Send money" in menu
         assert "the messenger failed (no[2J): try again" in send_text(terminal, "balance")
-        assert "there is no /x" in send_text(terminal, "/x")
+        assert "unknown command /x" in send_text(terminal, "/x")
         statement = send_text(terminal, "statement")
         assert "2 * 3 * 4" in statement
         assert link in statement.replace("\r\n", "")
@@ -318,7 +318,7 @@ def test_ctrl_c_ends_the_chat_also_at_a_pin_prompt(environ: dict[str, str]) -> N
         run_fake_messenger(build_reply("Your PIN?")) as messenger,
         open_chat(environ, messenger.url) as terminal,
     ):
-        send_text(terminal, "send 50", "PIN (not shown): ")
+        send_text(terminal, "send 50", "PIN (hidden): ")
         terminal.type("48")
         assert terminal.press_and_wait("\x03") == 0
     assert "48" not in terminal.output.replace(messenger.url, "")

@@ -40,7 +40,7 @@ async def test_verify_confirms_a_consistent_ledger_and_records_the_result(
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 0
     assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
-    assert "BROKEN" not in output
+    assert "FAILED" not in output
     recorded = await services.database.fetchrow("SELECT transactions, broken FROM proofs")
     assert recorded is not None
     assert tuple(recorded) == (1, [])
@@ -52,7 +52,7 @@ async def test_verify_works_on_a_read_only_database(services: Services, world: H
     status, output, _ = await run_tapgate(services, "verify")
     assert (status, output.splitlines()[-1]) == (
         0,
-        "Not recorded: the database must not be written to.",
+        "Result not recorded: the database is read-only.",
     )
 
 
@@ -61,7 +61,7 @@ async def test_verify_names_the_broken_claim(services: Services, world: Harness)
     await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
     status, output, _ = await run_tapgate(services, "verify")
     assert status == 1
-    assert "BROKEN every balance is the sum of its entries\n      acc_" in output
+    assert "FAILED every balance is the sum of its entries\n      acc_" in output
     assert "balance 5, entries 10000" in output
     broken = await services.database.fetchval("SELECT broken FROM proofs")
     assert broken == ["every balance is the sum of its entries"]
@@ -93,7 +93,7 @@ async def test_api_keys_are_created_listed_and_deleted(
             "tapgate: scopes[0] must be one of payments:read,",
         ),
         (("keys", "delete", "key_0000000000000"), "tapgate: "),
-        (("keys", "delete", "shop"), "tapgate: KEY_ID must be an id"),
+        (("keys", "delete", "shop"), "tapgate: KEY_ID must be an ID"),
     ],
 )
 async def test_invalid_argument_is_reported_in_one_line(

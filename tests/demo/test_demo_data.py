@@ -214,7 +214,7 @@ async def test_demo_is_not_built_twice_or_without_an_administrator(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
     )
-    with pytest.raises(DemoError, match="there already"):
+    with pytest.raises(DemoError, match="already exists"):
         async with demo.acquire_build_lock(services.database):
             pass
 

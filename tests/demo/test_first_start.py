@@ -22,7 +22,7 @@ from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 async def read_hints(running: RunningGateway) -> list[str]:
     """Return the lines printed after startup."""
     shown: list[str] = []
-    while not shown or not shown[-1].startswith("Ctrl-C"):
+    while not shown or not shown[-1].startswith("Press Ctrl-C"):
         line = (await running.stdout.readline()).decode()
         assert line, shown
         shown.append(line.rstrip("\n"))
@@ -68,11 +68,11 @@ async def test_every_command_printed_by_the_first_start_works(
                 if call.startswith("curl"):
                     assert said.endswith("\n200"), (call, said)
                 else:
-                    assert "holds" in said
-                    assert "BROKEN" not in said
+                    assert "passed" in said
+                    assert "FAILED" not in said
         again = await run_demo_command(folder, database_url)
     assert again.returncode == 1
-    assert again.stderr.startswith("tapgate: the demo is there already")
+    assert again.stderr.startswith("tapgate: demo data already exists")
     assert again.stderr.count("\n") == 1
     kept = folder / "gateway" / "demo.txt"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -102,7 +102,10 @@ async def run_demo_command(
 def test_demo_is_rejected_in_production(tmp_path: Path) -> None:
     production = PRODUCTION_ENVIRON | {"TAPGATE_DATA_DIR": str(tmp_path)}
     refused = CliRunner().invoke(app, ["demo"], env=production)
-    assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
+    assert (refused.exit_code, refused.output) == (
+        1,
+        "tapgate: demo data cannot be loaded in production\n",
+    )
     with pytest.raises(SettingsError, match="TAPGATE_DEMO must be off in production"):
         load_settings({**production, "TAPGATE_DEMO": "small"})
 

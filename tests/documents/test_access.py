@@ -8,7 +8,7 @@ from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.messenger.routes import ROUTES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
-CLASSIFY_HINT = "say in tapgate/cli/manual/object_access.py whose things it works on"
+CLASSIFY_HINT = "declare its object access in tapgate/cli/manual/object_access.py"
 
 
 def test_access_page_is_up_to_date() -> None:
@@ -60,16 +60,14 @@ def test_rows_show_callers_status_and_object_access() -> None:
     assert find_row("POST /api/v1/pos/refund") == [
         "pos signature",
         "403 or 401",
-        "the processor's own",
+        "own processor",
     ]
     assert find_row("POST /api/v1/webhooks/partners/{partner_id}") == [
         "public",
         "401",
-        "the partner's own",
+        "own partner",
     ]
-    assert (
-        "`PUT /api/v1/subscribers/{id}`. Fields that fewer callers may send" in render_access_page()
-    )
+    assert "`PUT /api/v1/subscribers/{id}`. Fields limited to some callers" in render_access_page()
 
 
 def test_access_page_is_written_only_when_it_changed(tmp_path: Path) -> None:

@@ -178,22 +178,20 @@ def test_operation_with_two_paths_is_documented_once(page: str) -> None:
 
 def test_fields_show_their_type_and_rule(page: str) -> None:
     assert "| `label` | string | yes | 1 to 255 characters | `text` |" in find_section(page, "Fund")
-    assert "| `inside` | true or false | no | default `false` | `true` |" in find_section(
-        page, "Fund"
-    )
+    assert "| `inside` | boolean | no | default `false` | `true` |" in find_section(page, "Fund")
 
 
 def test_shared_response_type_is_documented_once(page: str) -> None:
     assert "| `part` | [ExampleBody](#examplebody) |" in find_section(page, "Look")
-    assert "\nlist of [ExampleBody](#examplebody).\n" in find_section(page, "Put | parts")
+    assert "\narray of [ExampleBody](#examplebody).\n" in find_section(page, "Put | parts")
     assert find_section(page, "ExampleBody").startswith("\nA part of something.\n")
     assert "| `label` | string |" in find_section(page, "ExampleBody")
 
 
 def test_non_json_bodies_are_described(page: str) -> None:
     upload = find_section(page, "Upload")
-    assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe bytes of a file." in upload
-    assert "**Answer** 204\n\nNo body." in find_section(page, "Delete")
+    assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe content of a file." in upload
+    assert "**Response** 204\n\nNo body." in find_section(page, "Delete")
 
 
 def test_handwritten_part_of_the_index_is_kept(

@@ -18,8 +18,10 @@ from fuzz.unsupported_methods import find_wrong_responses
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
-    parser.add_argument("--requests", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
+    parser.add_argument("--requests", type=int, default=20_000, help="number of requests")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(1_000_000), help="seed (default: random)"
+    )
     arguments = parser.parse_args()
     print(f"Seed {arguments.seed}, {arguments.requests} requests", flush=True)
     tally = asyncio.run(run_all(arguments.requests, arguments.seed))
@@ -41,7 +43,7 @@ async def run_all(count: int, seed: int) -> Results:
         for line in tally.format_table():
             print(line)
         await installation.require_no_failures()
-        print(f"The books balance and no error was logged, after {monotonic() - started:.0f} s")
+        print(f"Ledger verified, no errors logged, {monotonic() - started:.0f} s")
     return tally
 
 
@@ -55,11 +57,11 @@ async def run_forgeries(stock: FuzzFixtures) -> list[Finding]:
     async with open_connections(installation) as ways:
         for signed in genuine:
             tries = list(build_forgeries(signed))
-            found += [Finding(signed.kind, "a forger", "accepted", one, "") for one in
+            found += [Finding(signed.kind, "forger", "accepted", one, "") for one in
                       await find_accepted(tries, ways)]  # fmt: skip
-            _print_line(f"{len(tries)} forgeries of a request of the kind {signed.kind}")
+            _print_line(f"{len(tries)} forgeries sent: {signed.kind}")
     if await digest_tables(url) != before:
-        found.append(Finding("all", "a forger", "wrote something", "", ""))
+        found.append(Finding("all", "forger", "changed stored data", "", ""))
     return found
 
 
@@ -67,7 +69,7 @@ async def run_wrong_methods(installation: Installation) -> list[Finding]:
     documents = await fetch_openapi_documents(installation)
     async with open_connections(installation) as ways:
         return [
-            Finding(wrong, "nobody", "not 405 with what is allowed", "", "")
+            Finding(wrong, "anonymous", "not 405 with the allowed methods", "", "")
             async for wrong in find_wrong_responses(documents, ways)
         ]
 

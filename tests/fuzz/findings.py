@@ -88,8 +88,10 @@ def find_problems(
     text = answer.text
     if answer.status_code >= 400:
         yield from _check_error(operation, answer)
-        yield from (f"a trace in the answer: {word}" for word in _INTERNAL_MARKERS if word in text)
-    yield from ("a secret in the answer" for secret in secrets if secret in text)
+        yield from (
+            f"stack trace in the response: {word}" for word in _INTERNAL_MARKERS if word in text
+        )
+    yield from ("secret in the response" for secret in secrets if secret in text)
     yield from _check_accepted_body(operation, request, answer)
 
 
@@ -114,12 +116,12 @@ def _check_error(operation: Operation, answer: httpx2.Response) -> Iterator[str]
     body = json.loads(answer.content)
     if operation.service == "messenger":
         if body.keys() - _MESSENGER_ERROR_FIELDS or body.get("status") != "error":
-            yield "not the form of a refusal"
+            yield "wrong error format"
         return
     if operation.path == "/health":
         return
     if body.keys() - _GATEWAY_ERROR_FIELDS:
-        yield "not the form of a refusal"
+        yield "wrong error format"
     yield from find_undocumented_codes(operation, answer.status_code, body)
 
 
@@ -128,11 +130,11 @@ def find_undocumented_codes(
 ) -> Iterator[str]:
     code = body.get("code")
     if code not in list(Code):
-        yield f"an unknown code: {code}"
+        yield f"unknown code: {code}"
         return
     expected, sentence = TABLE[Code(str(code))][:2]
     if (expected, sentence) != (status, body.get("error")):
-        yield f"{code} with another status or sentence than docs/errors.md says"
+        yield f"{code} with another status or message than in docs/errors.md"
     told_anywhere = code in _CREDENTIAL_CODES and "401" in operation.spec["responses"]
     if code not in operation.list_codes(status) and not told_anywhere:
         yield f"{code} is not documented for this operation"
@@ -150,10 +152,10 @@ def _check_accepted_body(
     except ValueError:
         fits = False
     if not fits and answer.is_success and operation.name not in _UNVALIDATED_OPERATIONS:
-        yield "accepted a body that the description forbids"
+        yield "accepted a body that the schema forbids"
     malformed = answer.status_code == 400 and '"code":"INVALID_REQUEST"' in answer.text
     if fits and malformed and not any(words in answer.text for words in _RULES_BEYOND_SCHEMA):
-        yield f"called malformed what the description allows: {answer.text}"
+        yield f"rejected as malformed a body that the schema allows: {answer.text}"
 
 
 def to_prepared_request(request: httpx2.Request) -> requests.PreparedRequest:

@@ -45,17 +45,17 @@ def explain_no_op(signed: SignedRequest, part: str, mutant: bytes) -> str | None
     """Return why a mutation changes nothing, or None if it does."""
     original = signed.parts[part]
     if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
-        return "HTTP takes the white space around a header's value off"
+        return "HTTP strips white space around a header value"
     if part in ("method", "target") and mutant.strip(b" ") == original:
-        return "several spaces between the words of the first line are read as one"
+        return "several spaces in the request line are read as one"
     if part in _CASE_INSENSITIVE_HEX_HEADERS and mutant.lower() == original:
-        return "of a webhook's signature hex in either case is the same number"
+        return "the hex digits of a webhook signature are case-insensitive"
     if part == "target" and signed.kind in _KINDS_WITH_UNSIGNED_QUERY:
         path = mutant.partition(b"?")[0]
         if path == original:
-            return "no query is signed, and these operations have none"
+            return "the query is not signed, and these operations ignore it"
         if signed.kind == "provider's form" and path == original.removesuffix(b"/flows"):
-            return "the provider signs the body alone, and to its other path this is no message"
+            return "the provider signs only the body, and its other path ignores this body"
     return None
 
 
@@ -96,7 +96,7 @@ async def wait_until_idle(database_url: str) -> dict[str, str]:
         before, found = found, await digest_tables(database_url)
         if found == before and await _is_audit_sealed(database_url):
             return found
-    raise AssertionError("it never comes to rest")
+    raise AssertionError("the installation does not become idle")
 
 
 async def _is_audit_sealed(database_url: str) -> bool:

@@ -63,11 +63,11 @@ class Results:
     def format_summary(self) -> Iterator[str]:
         reached = len(self.statuses) - len(self.never_succeeded())
         classes = self.count_by_status_class()
-        yield f"{self.request_count} requests by {len(self.callers)} kinds of caller: {classes}"
+        yield f"{self.request_count} requests by {len(self.callers)} types of callers: {classes}"
         yield f"{reached} of {len(self.statuses)} operations succeeded at least once"
-        yield from (f"  never: {name}" for name in self.never_succeeded())
+        yield from (f"  never succeeded: {name}" for name in self.never_succeeded())
         if self._unsendable:
-            yield f"{self._unsendable.total()} cases that no client could send were left out"
+            yield f"{self._unsendable.total()} cases skipped that no client can send"
         for name, reasons in self._unprepared.items():
-            yield f"  {len(reasons)} times not prepared: {name}: {reasons[0][:200]}"
+            yield f"  {len(reasons)} times without test data: {name}: {reasons[0][:200]}"
         yield f"findings: {self.finding_count}"

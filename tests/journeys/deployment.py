@@ -74,7 +74,7 @@ class Deployment:
         """Assert the ledger invariants that must hold after every journey."""
         status, said = await self.run_command("verify")
         assert status == 0, said
-        assert "BROKEN" not in said
+        assert "FAILED" not in said
         connection = await asyncpg.connect(self.database_url)
         try:
             assert await connection.fetchval(_SUM_OF_ALL_ACCOUNTS_SQL) == 0

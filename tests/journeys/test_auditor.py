@@ -149,7 +149,7 @@ async def test_audit_log_records_all_actions_and_detects_tampering(
         assert (verdict["valid"], verdict["first_broken"]) == (False, blocked["id"])
         status, said = await platform.run_command("verify")
         assert status == 1
-        assert "BROKEN" in said
+        assert "FAILED" in said
         await connection.execute(change, blocked["sequence"], "theft")
         await connection.execute("ALTER TABLE audit_entries ENABLE TRIGGER USER")
     finally:

@@ -41,7 +41,7 @@ def run_messenger(folder: Path, *command: str, **variables: str) -> Iterator[lis
         assert process.stdout is not None
         lines: list[str] = []
         try:
-            while not lines or lines[-1] != "Ctrl-C stops it.":
+            while not lines or lines[-1] != "Press Ctrl-C to stop.":
                 line = process.stdout.readline()
                 assert line, lines
                 lines.append(line.rstrip("\n"))
@@ -90,11 +90,12 @@ def test_messenger_starts_standalone_with_a_database_url(folder: Path, database_
         assert head.startswith(b"HTTP/1.1 400 ")
         assert json.loads(body) == {"error": "This is not HTTP/1.1", "status": "error"}
     assert lines == [
-        "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
-        "The messenger sends nothing: its replies stay in its outbox.",
+        "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are not verified (fine"
+        " in development).",
+        "No messaging provider is configured: replies stay in the local outbox.",
         f"The messenger listens on http://127.0.0.1:{port}.",
-        f"  Chat with the messenger:     {TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{port}",
-        "Ctrl-C stops it.",
+        f"  Chat:              {TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{port}",
+        "Press Ctrl-C to stop.",
     ]
 
 
@@ -117,14 +118,14 @@ def test_messenger_starts_with_the_gateway_on_the_embedded_database(
         )
         assert (second.returncode, second.stdout) == (1, "")
         assert second.stderr == (
-            f"tapgate: another Tapgate is already running on {data_dir}: `tapgate up` runs the"
-            " messenger too, and with one TAPGATE_DATABASE_URL for both the messenger runs beside"
-            " it\n"
+            f"tapgate: another Tapgate is already running on {data_dir}: `tapgate up` includes the"
+            " messenger. To run it separately, set TAPGATE_DATABASE_URL to the same database for"
+            " both\n"
         )
     assert f"The gateway listens on http://127.0.0.1:{port}." in lines
     assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
     chat = f"{TAPGATE_EXECUTABLE} chat --url http://127.0.0.1:{messenger_port}"
-    assert f"  Chat with the messenger:     {chat}" in lines
+    assert f"  Chat:              {chat}" in lines
     with run_messenger(folder, "messenger", "--host", "127.0.0.2", "--port", str(third)) as lines:
         assert f"The messenger listens on http://127.0.0.2:{third}." in lines
 
@@ -199,11 +200,10 @@ def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
         return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
 
     assert told(**PRODUCTION_ENVIRON) == [
-        "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook refuses all"
-        " deliveries.",
-        "Warning: without TAPGATE_MESSENGER_BRIDGE_TOKEN the messenger refuses all bridges.",
-        "Warning: without TAPGATE_MESSENGER_GRAPH_URL, TAPGATE_MESSENGER_ACCESS_TOKEN,"
-        " TAPGATE_MESSENGER_PHONE_NUMBER_ID the messenger's replies stay in its outbox.",
+        "Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are rejected.",
+        "Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.",
+        "Warning: replies stay in the local outbox. Missing settings: TAPGATE_MESSENGER_GRAPH_URL,"
+        " TAPGATE_MESSENGER_ACCESS_TOKEN, TAPGATE_MESSENGER_PHONE_NUMBER_ID.",
     ]
     everything = {
         "TAPGATE_MESSENGER_APP_SECRET": "a",
@@ -211,8 +211,8 @@ def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:
         "TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1",
     }
     assert told(**everything) == [
-        "Warning: without TAPGATE_MESSENGER_ACCESS_TOKEN the messenger's replies stay in its"
-        " outbox."
+        "Warning: replies stay in the local outbox. Missing settings:"
+        " TAPGATE_MESSENGER_ACCESS_TOKEN."
     ]
     assert told(**everything, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
 

@@ -48,7 +48,7 @@ async def _enqueue_message(services: Services) -> None:
 
 
 async def test_pending_messages_for_a_phone_are_shown(services: Services) -> None:
-    assert await _run_messages(services) == (0, "There is nothing for this phone.\n", "")
+    assert await _run_messages(services) == (0, f"No messages for {PHONE}.\n", "")
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services)
     assert (status, complaint) == (0, "")
@@ -61,7 +61,7 @@ async def test_messages_are_not_shown_in_production(services: Services) -> None:
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services, **PRODUCTION_ENVIRON)
     assert (status, output) == (1, "")
-    assert complaint == "tapgate: messages are not shown in production\n"
+    assert complaint == "tapgate: messages cannot be shown in production\n"
 
 
 async def test_wrong_secret_key_is_reported_in_one_line(services: Services) -> None:

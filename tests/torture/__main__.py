@@ -20,17 +20,17 @@ from torture.report import Report, print_line
 from torture.run import run_rounds, start_run
 
 _EPILOG = """
-Each round plans some 200 operations and one or two disasters. The plan comes from the seed and the
-number of the round alone: the same seed repeats it exactly. The machine's timing is not repeated.
-Exit status 1 when anything was found; data folder and logs are kept then.
+Each round plans about 200 operations and one or two faults. The plan depends only on the seed and
+the round number, so the same seed repeats it exactly, except for the machine's timing. If there are
+findings, the exit status is 1, and the data folder and the logs are kept.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torture", description=__doc__, epilog=_EPILOG)
-    parser.add_argument("--rounds", type=int, default=20, help="how many rounds (20)")
-    parser.add_argument("--seed", type=int, help="what the plan comes from; by chance unless given")
-    parser.add_argument("--keep", action="store_true", help="keep data and logs in any case")
+    parser.add_argument("--rounds", type=int, default=20, help="number of rounds (default: 20)")
+    parser.add_argument("--seed", type=int, help="seed of the plan (default: random)")
+    parser.add_argument("--keep", action="store_true", help="always keep the data and logs")
     given = parser.parse_args(arguments)
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     report = Report(seed, given.rounds)
@@ -42,14 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(_run_torture(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
         interrupted = True
-        print_line("interrupted")
+        print_line("Interrupted.")
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # already stopping
         installation.stop()
     report.print_summary(findings, folder)
     if given.keep:
-        print_line(f"data and logs are kept in {folder}")
+        print_line(f"Data and logs: {folder}")
     elif not findings.all:
         shutil.rmtree(folder, ignore_errors=True)
     if findings.all:

@@ -39,7 +39,7 @@ async def map_account_names(
     for row in await database.fetch("SELECT id, kind, owner_id FROM accounts"):
         name = holders.pop((row["kind"], row["owner_id"]), None)
         if name is None:
-            findings.add("unasked", f"account {row['id']}", "nobody opened it")
+            findings.add("unexpected", f"account {row['id']}", "no client opened it")
         else:
             names[row["id"]] = name
     for name in holders.values():
@@ -88,12 +88,12 @@ async def reconcile_balances(
         total += balance
         known = book.balances[name]
         if balance != known or row["entries"] != known:
-            what = f"has {balance} (entries {row['entries']}), the clients say {known}"
+            what = f"has {balance} (entries {row['entries']}), expected {known}"
             findings.add("balance", name, what)
         if row["checked"] and balance < 0:
-            findings.add("balance", name, f"is below zero: {balance}")
+            findings.add("balance", name, f"is negative: {balance}")
         if row["held"]:
-            findings.add("balance", name, f"{row['held']} are held, for nothing")
+            findings.add("balance", name, f"holds {row['held']} without a reason")
     if total:
         findings.add("balance", "all accounts", f"sum up to {total}")
 
@@ -126,4 +126,4 @@ def reconcile_running_balances(
         before[ended[name]] += 1
         if after != before:
             gaps = (after - before) + (before - after)
-            findings.add("balance", name, f"its steps do not join at {sorted(gaps)[:6]}")
+            findings.add("balance", name, f"running balances have gaps at {sorted(gaps)[:6]}")

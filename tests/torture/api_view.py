@@ -49,16 +49,16 @@ class ApiView:
             name = standing.operation.idempotency_key
             there = records.pop(name, None) or records.pop(told.transaction_id, [])
             if len(there) != told.is_recorded:
-                kind = "lost" if told.is_recorded and not there else "doubled"
-                what = f"acknowledged {told}, the interface lists it {len(there)} times"
+                kind = "lost" if told.is_recorded and not there else "duplicated"
+                what = f"acknowledged {told}, but the API lists it {len(there)} times"
                 findings.add(kind, name, what)
             for record in there[: told.is_recorded]:
                 wrong = describe_differences(build_expected_record(book, standing), record)
                 if wrong:
-                    what = f"acknowledged {told}, over the interface {wrong}"
-                    findings.add("wrong figures", name, what)
+                    what = f"acknowledged {told}, but over the API {wrong}"
+                    findings.add("wrong values", name, what)
         for name in records:
-            findings.add("unasked", name, "the interface lists it, and nobody asked for it")
+            findings.add("unexpected", name, "the API lists it, but no client requested it")
         await self._reconcile_balances(book, findings)
 
     async def _reconcile_balances(self, book: ClientLedger, findings: Findings) -> None:
@@ -66,7 +66,7 @@ class ApiView:
             there = await self._get(f"/api/v1/balance/{public_id}")
             _compare_balance(findings, book, name, there["balance"])
             if parse_minor_units(there["held"]):
-                findings.add("balance", name, f"{there['held']} are held, for nothing")
+                findings.add("balance", name, f"holds {there['held']} without a reason")
         for name in plan.AGENTS:
             there = await self._get(f"/api/v1/agents/{self._participants.ids[name]}/balance")
             _compare_balance(findings, book, name, there["float_balance"])
@@ -105,5 +105,5 @@ class ApiView:
 
 def _compare_balance(findings: Findings, book: ClientLedger, name: str, shown: str) -> None:
     if parse_minor_units(shown) != book.balances[name]:
-        what = f"has {shown} over the interface, the clients say {book.balances[name]}"
+        what = f"has {shown} over the API, expected {book.balances[name]}"
         findings.add("balance", name, what)

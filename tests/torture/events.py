@@ -82,7 +82,7 @@ class EventReceiver:
             content = one.content
             digest = hashlib.sha256(one.body).digest()
             if self._bodies.setdefault(one.id, digest) != digest:
-                findings.add("events", one.id, "was sent again, and says something else")
+                findings.add("events", one.id, "was sent again with different content")
             self._ids[content["type"], content["data"]["id"]].add(one.id)
 
     async def reconcile(
@@ -116,6 +116,6 @@ def _report_differences(
     expected: Counter[EventKey], there: Counter[EventKey], findings: Findings
 ) -> None:
     for subject, times in (expected - there).items():
-        findings.add("events", " ".join(subject), f"is not told {times} times")
+        findings.add("events", " ".join(subject), f"missing {times} times")
     for subject, times in (there - expected).items():
-        findings.add("events", " ".join(subject), f"is told {times} times too often")
+        findings.add("events", " ".join(subject), f"received {times} times too often")

@@ -100,9 +100,9 @@ _INJECTORS: Final[dict[str, Callable[[FaultInjector, Fault], Awaitable[None]]]] 
     "kill the supervisor": FaultInjector.kill_supervisor,
     "kill everything": FaultInjector.kill_all_processes,
     "kill everything twice": FaultInjector.kill_all_processes_twice,
-    "cut many lines": FaultInjector.cut_connections,
+    "drop many connections": FaultInjector.cut_connections,
     "stop a worker": FaultInjector.suspend_worker,
-    "end the ledger's session": FaultInjector.terminate_ledger_session,
+    "terminate the ledger's session": FaultInjector.terminate_ledger_session,
 }
 
 

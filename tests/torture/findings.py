@@ -8,14 +8,14 @@ import msgspec
 
 KINDS: Final = (
     "lost",  # acknowledged but missing
-    "doubled",  # stored or executed more than once
-    "unasked",  # stored but never requested
-    "wrong figures",  # stored with values that differ from the acknowledgment
+    "duplicated",  # stored or executed more than once
+    "unexpected",  # stored but never requested
+    "wrong values",  # stored with values that differ from the acknowledgment
     "balance",  # differs from the client ledger
-    "books",  # a claim of `tapgate verify` is broken
+    "ledger",  # a claim of `tapgate verify` is broken
     "audit",
     "events",
-    "refusal",  # rejected for an invalid reason
+    "rejection",  # rejected for an invalid reason
     "failure",  # answered with an internal error
     "unanswered",  # no response within a minute
     "start",  # did not become healthy again without intervention

@@ -180,9 +180,7 @@ class LoadRound:
         deadline = time.monotonic() + _RETRY_TIMEOUT_SECONDS
         while standing.acknowledgment is None:
             if time.monotonic() > deadline:
-                self._findings.add(
-                    "unanswered", standing.operation.idempotency_key, "never answered"
-                )
+                self._findings.add("unanswered", standing.operation.idempotency_key, "no response")
                 return
             await self._attempt(client.connections[0], standing, self._build_request(standing))
 
@@ -209,12 +207,12 @@ class LoadRound:
             return
         if answer.status >= 500:
             standing.unanswered_attempts += 1
-            self._findings.add("failure", name, f"answered {answer.status} {answer.body}")
+            self._findings.add("failure", name, f"returned {answer.status} {answer.body}")
             return
         self._update_silence()
         said = parse_acknowledgment(standing.operation, answer)
         if said.code and said.code not in allowed_error_codes(standing.operation):
-            self._findings.add("refusal", name, f"refused: {answer.status} {answer.body}")
+            self._findings.add("rejection", name, f"rejected: {answer.status} {answer.body}")
             if (
                 not said.is_recorded
                 or said.code in _CONFLICT_CODES
@@ -227,7 +225,7 @@ class LoadRound:
             standing.acknowledgment = said
             standing.succeeded_unacknowledged = answer.replayed and standing.unanswered_attempts > 0
         elif said != before and (said.is_recorded or before.is_recorded):
-            self._findings.add("wrong figures", name, f"acknowledged {before}, then {said}")
+            self._findings.add("wrong values", name, f"acknowledged {before}, then {said}")
 
     async def _retry_unacknowledged(self) -> None:
         """Retry all operations without a response, payments before their refunds."""
@@ -273,9 +271,9 @@ class LoadRound:
         assert standing.acknowledgment is not None
         if standing.acknowledgment.is_recorded and not answer.replayed:
             self._findings.add(
-                "doubled",
+                "duplicated",
                 standing.operation.idempotency_key,
-                f"repeated, and done anew: {answer.body}",
+                f"executed again on replay: {answer.body}",
             )
 
     async def _send_conflicting(self, client: LoadClient, standing: OperationState) -> None:
@@ -287,9 +285,9 @@ class LoadRound:
         answer = await self._send_until_final(client, request)
         if answer is not None and answer.code not in _CONFLICT_CODES:
             self._findings.add(
-                "doubled",
+                "duplicated",
                 operation.idempotency_key,
-                f"something else under its name: {answer.body}",
+                f"conflicting request accepted: {answer.body}",
             )
 
     async def _send_until_final(self, client: LoadClient, request: bytes) -> Response | None:
@@ -302,7 +300,7 @@ class LoadRound:
             if answer is not None and answer.status != 503:
                 return answer
             await asyncio.sleep(_RETRY_DELAY_SECONDS)
-        self._findings.add("unanswered", "a repetition", "never answered")
+        self._findings.add("unanswered", "replay", "no response")
         return None
 
     def _build_request(self, standing: OperationState) -> bytes:

@@ -52,9 +52,9 @@ FAULT_KINDS: Final = (
     "kill the supervisor",
     "kill everything",
     "kill everything twice",
-    "cut many lines",
+    "drop many connections",
     "stop a worker",
-    "end the ledger's session",
+    "terminate the ledger's session",
 )
 #: These faults restart everything, so no other fault follows in the same round.
 _RESTARTING_FAULTS: Final = frozenset(
@@ -94,7 +94,7 @@ class RoundPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_round(seed: int, number: int, *, operations: int | None = None) -> RoundPlan:
     disasters = _build_faults(random.Random(f"{seed} disasters {number}"))
-    many_cuts = any(one.kind == "cut many lines" for one in disasters)
+    many_cuts = any(one.kind == "drop many connections" for one in disasters)
     orders = _build_operations(
         seed, number, cuts=0.3 if many_cuts else _DEFAULT_CUT_RATE, count=operations
     )

@@ -87,10 +87,12 @@ class Reconciler:
         for finding in proof.findings:
             if finding.broken:
                 examples = "; ".join(finding.examples)
-                self._findings.add("books", finding.claim, f"{finding.broken} broken: {examples}")
+                self._findings.add(
+                    "ledger", finding.claim, f"{finding.broken} exceptions: {examples}"
+                )
         audit = await chain.verify(self._database)
         if not audit.valid:
-            self._findings.add("audit", "the chain", f"broken at {audit.first_broken}")
+            self._findings.add("audit", "hash chain", f"broken at {audit.first_broken}")
 
     async def _load_rows(
         self, standings: Sequence[OperationState], since: Checkpoint
@@ -130,12 +132,12 @@ class Reconciler:
             earlier = self._client_ledger.operations.get(name)
             for row in several:
                 if earlier is None or row["id"] > since.last_transaction_id:
-                    self._findings.add("unasked", name, f"nobody asked for {_format_row(row)}")
+                    self._findings.add("unexpected", name, f"not requested: {_format_row(row)}")
                 else:  # a payment before the checkpoint that is refunded now
                     self._reconcile_row(earlier, row, names)
         for transaction in moved.keys() - {row["id"] for row in rows}:
             about = ids.encode(ids.TRANSACTION, transaction)
-            self._findings.add("unasked", about, "has entries, and is no transaction")
+            self._findings.add("unexpected", about, "has entries but no transaction")
 
     def _reconcile_operation(
         self,
@@ -147,10 +149,10 @@ class Reconciler:
         told, name = standing.acknowledgment, standing.operation.idempotency_key
         assert told is not None
         if told.is_recorded and not rows:
-            self._findings.add("lost", name, f"acknowledged {told}, there is nothing")
+            self._findings.add("lost", name, f"acknowledged {told}, but not stored")
         elif len(rows) > told.is_recorded:
             there = ", ".join(map(_format_row, rows))
-            self._findings.add("doubled", name, f"acknowledged {told}, there is {there}")
+            self._findings.add("duplicated", name, f"acknowledged {told}, but stored {there}")
         for row in rows[: told.is_recorded]:
             self._reconcile_row(standing, row, names)
             expected, entries = (
@@ -158,8 +160,10 @@ class Reconciler:
                 moved.get(row["id"], {}),
             )
             if expected != entries:
-                what = f"acknowledged {told}, which moves {expected}; its entries move {entries}"
-                self._findings.add("wrong figures", name, what)
+                what = (
+                    f"acknowledged {told}, which moves {expected}, but its entries move {entries}"
+                )
+                self._findings.add("wrong values", name, what)
 
     def _reconcile_row(
         self, standing: OperationState, row: asyncpg.Record, names: Mapping[int, str]
@@ -169,8 +173,8 @@ class Reconciler:
         )
         there = _to_expected(row, names)
         if wrong := describe_differences(expected, there):
-            what = f"acknowledged {standing.acknowledgment}, in the tables {wrong}"
-            self._findings.add("wrong figures", standing.operation.idempotency_key, what)
+            what = f"acknowledged {standing.acknowledgment}, but in the tables {wrong}"
+            self._findings.add("wrong values", standing.operation.idempotency_key, what)
 
     async def _reconcile_count(self) -> None:
         expected = (
@@ -178,7 +182,7 @@ class Reconciler:
         )
         there = await self._database.fetchval("SELECT count(*) FROM transactions")
         if there != expected:
-            self._findings.add("balance", "transactions", f"there are {there}, not {expected}")
+            self._findings.add("balance", "transactions", f"stored {there}, expected {expected}")
 
     async def _reconcile_audit_log(
         self, standings: Iterable[OperationState], since: Checkpoint
@@ -207,9 +211,9 @@ class Reconciler:
             for row in rows
         )
         for entry in (expected - there).elements():
-            self._findings.add("audit", entry[0], f"its refund {entry[1:]} is not recorded")
+            self._findings.add("audit", entry[0], f"refund {entry[1:]} is not recorded")
         for entry in (there - expected).elements():
-            self._findings.add("audit", entry[0], f"a refund {entry[1:]} too many is recorded")
+            self._findings.add("audit", entry[0], f"unexpected refund {entry[1:]} is recorded")
 
 
 def _to_expected(row: asyncpg.Record, names: Mapping[int, str]) -> Expected:

@@ -9,7 +9,7 @@ from torture.findings import Findings
 from torture.plan import RoundPlan
 from torture.round_stats import RoundStats
 
-_REPORTED_KINDS: Final = ("lost", "doubled", "unasked", "wrong figures", "balance")
+_REPORTED_KINDS: Final = ("lost", "duplicated", "unexpected", "wrong values", "balance")
 _MAX_PRINTED_FINDINGS: Final = 40
 
 
@@ -21,7 +21,7 @@ class Report:
         self._decline_counts: Counter[str] = Counter()
         self._totals: Counter[str] = Counter()
         self._longest_silence_seconds = 0.0
-        print_line(f"seed {seed}; the same plan again: make torture ROUNDS={rounds} SEED={seed}")
+        print_line(f"Seed {seed}. To repeat the plan: make torture ROUNDS={rounds} SEED={seed}")
 
     def print_round(self, plan: RoundPlan, tally: RoundStats, found: int) -> None:
         kinds = [disaster.kind for disaster in plan.faults]
@@ -37,11 +37,11 @@ class Report:
         self._totals["rounds"] += 1
         print_line(
             f"round {plan.number:>3}  {tally.operations:>3} operations, "
-            f"{tally.done:>3} done, {sum(tally.declines.values()):>2} declined, "
-            f"{tally.unanswered:>3} asked again ({tally.done_before} had been done), "
-            f"silent for {tally.longest_silence_seconds:.1f} s,"
-            f" {tally.duration_seconds:.1f} s in all"
-            f"  {' + '.join(kinds)}" + (f"  {found} FOUND" if found else "")
+            f"{tally.done:>3} succeeded, {sum(tally.declines.values()):>2} declined, "
+            f"{tally.unanswered:>3} retried ({tally.done_before} had succeeded), "
+            f"no response for {tally.longest_silence_seconds:.1f} s,"
+            f" {tally.duration_seconds:.1f} s in total"
+            f"  {' + '.join(kinds)}" + (f"  {found} FINDINGS" if found else "")
         )
 
     def print_events(self, told: int, deliveries: int) -> None:
@@ -54,30 +54,32 @@ class Report:
         for kind, times in sorted(self._fault_counts.items()):
             _print_value(f"  {kind}", times)
         _print_value("operations", sums["operations"])
-        _print_value("  acknowledged, done", sums["done"])
+        _print_value("  acknowledged, succeeded", sums["done"])
         _print_value("  acknowledged, declined", sum(self._decline_counts.values()))
         for code, times in sorted(self._decline_counts.items()):
             _print_value(f"    {code}", times)
-        _print_value("  not answered at first, asked again", sums["unanswered"])
-        _print_value("    of these, had been done", sums["done_before"])
-        _print_value("  refunds of declined payments, not asked", sums["not_asked"])
-        _print_value("twins sent at once", sums["twins"])
-        _print_value("repeated afterwards, answered as before", sums["repeated"])
-        _print_value("something else under a name, refused", sums["altered"])
-        _print_value("events told, each under one id", sums["events"])
-        _print_value("  deliveries of them", sums["deliveries"])
+        _print_value("  without a response at first, retried", sums["unanswered"])
+        _print_value("    of these, had succeeded", sums["done_before"])
+        _print_value("  refunds of declined payments, not sent", sums["not_asked"])
+        _print_value("concurrent duplicates", sums["twins"])
+        _print_value("replays with the original response", sums["repeated"])
+        _print_value("conflicting requests, rejected", sums["altered"])
+        _print_value("events received", sums["events"])
+        _print_value("  deliveries", sums["deliveries"])
         for kind in _REPORTED_KINDS:
             _print_value(kind, found.pop(kind, 0))
         for kind, times in sorted(found.items()):
             _print_value(kind, times)
-        _print_value("longest silence, seconds", f"{self._longest_silence_seconds:.1f}")
-        _print_value("seconds", f"{time.monotonic() - self._started_at:.0f}")
+        _print_value(
+            "longest time without a response, seconds", f"{self._longest_silence_seconds:.1f}"
+        )
+        _print_value("total seconds", f"{time.monotonic() - self._started_at:.0f}")
         for finding in findings.all[:_MAX_PRINTED_FINDINGS]:
             print_line(str(finding))
         if len(findings.all) > _MAX_PRINTED_FINDINGS:
             print_line(f"and {len(findings.all) - _MAX_PRINTED_FINDINGS} more")
         if findings.all:
-            print_line(f"data and logs are kept in {kept}")
+            print_line(f"Data and logs: {kept}")
 
 
 def _print_value(name: str, value: object) -> None:

@@ -38,7 +38,7 @@ class TortureRun:
         async with self._connect() as database:
             for setting in ("fsync", "synchronous_commit", "full_page_writes"):
                 if await database.fetchval("SELECT current_setting($1)", setting) != "on":
-                    self.findings.add("start", setting, "is off: what is committed may be lost")
+                    self.findings.add("start", setting, "is off, so committed data may be lost")
             self.last_checkpoint = self.first_checkpoint = await create_checkpoint(
                 database, self.client_ledger
             )
@@ -103,7 +103,7 @@ async def run_rounds(run: TortureRun, seed: int, rounds: int, report: Report) ->
         try:
             tally = await run.run_round(plan)
         except UnhealthyError as error:
-            run.findings.add("start", "the gateway", str(error))
+            run.findings.add("start", "gateway", str(error))
             return
         report.print_round(plan, tally, len(run.findings.all) - before)
     await run.reconcile_all()

@@ -55,13 +55,13 @@ TAMPERING_CASES = {
     "a transaction is deleted": (
         "DELETE FROM transactions WHERE id = $1",
         "p2p",
-        {"lost", "unasked", "balance", "books"},
+        {"lost", "unexpected", "balance", "ledger"},
     ),
     "a transaction and its entries are deleted": (
         """WITH gone AS (DELETE FROM entries WHERE transaction_id = $1)
            DELETE FROM transactions WHERE id = $1""",
         "p2p",
-        {"lost", "balance", "books"},
+        {"lost", "balance", "ledger"},
     ),
     "a transaction is there twice": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
@@ -70,7 +70,7 @@ TAMPERING_CASES = {
                currency, from_account, to_account, 'another', request_id, created_at
            FROM transactions WHERE id = $1""",
         "pos",
-        {"doubled", "balance", "books"},
+        {"duplicated", "balance", "ledger"},
     ),
     "nobody asked for a transaction": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
@@ -79,22 +79,22 @@ TAMPERING_CASES = {
                fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
            FROM transactions WHERE id = $1""",
         "pos",
-        {"unasked", "balance", "books"},
+        {"unexpected", "balance", "ledger"},
     ),
     "an amount is changed": (
         "UPDATE transactions SET amount = amount + 1 WHERE id = $1",
         "cash_out",
-        {"wrong figures", "books"},
+        {"wrong values", "ledger"},
     ),
     "a balance that was left behind is changed": (
         "UPDATE transactions SET from_balance = from_balance - 1 WHERE id = $1",
         "pos_pin",
-        {"wrong figures", "balance"},
+        {"wrong values", "balance"},
     ),
     "an entry is changed": (
         "UPDATE entries SET amount = amount + 1 WHERE transaction_id = $1",
         "top_up",
-        {"wrong figures", "balance", "books"},
+        {"wrong values", "balance", "ledger"},
     ),
     "an entry goes to another, whose balance is raised": (
         """WITH other AS (
@@ -108,19 +108,19 @@ TAMPERING_CASES = {
                + CASE WHEN accounts.id = other.id THEN other.amount ELSE -other.amount END
            FROM other WHERE accounts.id IN (other.id, other.was)""",
         "in_app",
-        {"wrong figures", "balance", "books"},
+        {"wrong values", "balance", "ledger"},
     ),
     "a balance is raised": (
         """UPDATE accounts SET balance = balance + 1
            WHERE id = (SELECT to_account FROM transactions WHERE id = $1)""",
         "cash_in",
-        {"balance", "books"},
+        {"balance", "ledger"},
     ),
     "money is held for nothing": (
         """UPDATE accounts SET held = 1
            WHERE id = (SELECT from_account FROM transactions WHERE id = $1)""",
         "p2p",
-        {"balance", "books"},
+        {"balance", "ledger"},
     ),
     "a refund is cut out of the audit log": (
         """DELETE FROM audit_entries WHERE id = (
@@ -181,7 +181,7 @@ async def test_reconciler_detects_amounts_that_differ_from_the_acknowledgment(
     assert sent.acknowledgment is not None
     sent.acknowledgment.amounts["payer_balance"] += 1
     findings = await builders.reconcile_with(run, book)
-    assert set(findings.by_kind()) == {"wrong figures"}
+    assert set(findings.by_kind()) == {"wrong values"}
     assert {one.subject for one in findings.all} == {sent.operation.idempotency_key}
 
 
@@ -190,7 +190,7 @@ async def test_reconciler_detects_a_transaction_unknown_to_the_clients(run: Tort
     forgotten = builders.find_succeeded(run, "cash_in").operation.idempotency_key
     del book.operations[forgotten]
     findings = await builders.reconcile_with(run, book)
-    assert set(findings.by_kind()) == {"unasked", "events"}
+    assert set(findings.by_kind()) == {"unexpected", "events"}
 
 
 def build_response(status: int, body: dict[str, str]) -> Response:
@@ -222,8 +222,8 @@ async def test_invalid_responses_are_reported_as_findings(run: TortureRun) -> No
     load._handle_response(paid, build_response(402, {"code": "INSUFFICIENT_FUNDS"}))
     load._handle_response(paid, build_response(500, {"code": "INTERNAL_ERROR"}))
     load._handle_response(paid, build_response(403, {"code": "COMPLIANCE_REJECTED"}))
-    assert [one.kind for one in findings.all[:3]] == ["wrong figures", "wrong figures", "failure"]
-    assert {one.kind for one in findings.all[3:]} == {"refusal", "wrong figures"}
+    assert [one.kind for one in findings.all[:3]] == ["wrong values", "wrong values", "failure"]
+    assert {one.kind for one in findings.all[3:]} == {"rejection", "wrong values"}
 
 
 async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun) -> None:
@@ -243,4 +243,4 @@ async def test_invalid_event_deliveries_are_reported_as_findings(run: TortureRun
     ]
     findings = Findings()
     await EventReceiver(WebhookReceiver()).reconcile([sent], findings, patience=0)
-    assert [one.detail for one in findings.all] == ["is not told 1 times"]
+    assert [one.detail for one in findings.all] == ["missing 1 times"]

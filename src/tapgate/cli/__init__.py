@@ -25,7 +25,7 @@ from tapgate.vault import VaultError
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",
-    epilog="Everything is set by environment variables, TAPGATE_PORT for one.",
+    epilog="Configure Tapgate with environment variables such as TAPGATE_PORT.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,15 +33,17 @@ app = typer.Typer(
 app.add_typer(keys.app, name="keys")
 app.add_typer(sign.app, name="sign")
 
-Host = Annotated[str | None, typer.Option(help="The address to listen on, not TAPGATE_HOST.")]
-Port = Annotated[int | None, typer.Option(help="The port to listen on, not TAPGATE_PORT.")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on (overrides TAPGATE_HOST).")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on (overrides TAPGATE_PORT).")]
 DemoSize = Literal["small", "medium", "large"]
-Workers = Annotated[int | None, typer.Option(help="How many processes, not TAPGATE_WORKERS.")]
+Workers = Annotated[
+    int | None, typer.Option(help="Number of processes (overrides TAPGATE_WORKERS).")
+]
 MessengerPort = Annotated[
-    int | None, typer.Option(help="The port to listen on, not TAPGATE_MESSENGER_PORT.")
+    int | None, typer.Option(help="Port to listen on (overrides TAPGATE_MESSENGER_PORT).")
 ]
 MessengerWorkers = Annotated[
-    int | None, typer.Option(help="How many processes, not TAPGATE_MESSENGER_WORKERS.")
+    int | None, typer.Option(help="Number of processes (overrides TAPGATE_MESSENGER_WORKERS).")
 ]
 
 
@@ -62,7 +64,7 @@ def main() -> None:
 def up() -> None:
     """Run the gateway, the messenger and an embedded PostgreSQL server.
 
-    If TAPGATE_DATABASE_URL is set, that database is used instead of the embedded server.
+    Set TAPGATE_DATABASE_URL to use your own PostgreSQL server instead of the embedded one.
     """
     settings = load_settings(os.environ)
     known = _load_examples(settings)
@@ -99,26 +101,26 @@ def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None
 def messenger(
     host: Host = None, port: MessengerPort = None, workers: MessengerWorkers = None
 ) -> None:
-    """Run only the messenger, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
+    """Run only the messenger. Set TAPGATE_GATEWAY_URL if the gateway runs elsewhere."""
     from tapgate.messenger.startup import prepare  # noqa: PLC0415
 
     environ = _override_environ(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
     settings = load_settings(environ)
     # Not passed as TAPGATE_HOST, which also determines the default address of the gateway.
     service = _build_messenger_service(settings, host or settings.host)
-    hints = [*_list_chat_hints(settings), "Ctrl-C stops it."]
+    hints = [*_list_chat_hints(settings), "Press Ctrl-C to stop."]
     try:
         supervisor.run(settings, environ, [service], prepare, lambda: hints)
     except FolderInUseError as error:
         raise StartError(
-            f"{error}: `tapgate up` runs the messenger too, and with one TAPGATE_DATABASE_URL for"
-            " both the messenger runs beside it"
+            f"{error}: `tapgate up` includes the messenger. To run it separately, set"
+            " TAPGATE_DATABASE_URL to the same database for both"
         ) from error
 
 
 @app.command()
 def migrate() -> None:
-    """Migrate the database to the schema of this version, as every start does."""
+    """Apply pending database migrations. Tapgate also does this at every start."""
     from rich.console import Console  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
@@ -132,7 +134,7 @@ def migrate() -> None:
 
 @app.command()
 def verify() -> None:
-    """Verify the ledger from its entries alone, and the audit log from its hash chain."""
+    """Verify the ledger and the audit log."""
     from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
@@ -146,15 +148,16 @@ def backup(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="Where to, `-` for standard output. Without: a new file here, named by the time."
+            help="Output file, or `-` for standard output. Defaults to a new file in the current"
+            " directory, named after the current time."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option(help="Replace the file if there is one.")] = False,
+    force: Annotated[bool, typer.Option(help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Save a consistent snapshot of the whole database to one file, while Tapgate runs.
+    """Back up the whole database to one encrypted file. Tapgate can keep running.
 
-    The file is encrypted with a key derived from TAPGATE_SECRET_KEY. The backup does not contain
-    that secret key: store it separately.
+    The encryption key is derived from TAPGATE_SECRET_KEY, which is not part of the backup. Store
+    it separately.
     """
     from tapgate.cli.backup import save_backup  # noqa: PLC0415
 
@@ -163,20 +166,20 @@ def backup(
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `tapgate backup` wrote.")],
+    file: Annotated[Path, typer.Argument(help="Backup file created by `tapgate backup`.")],
     unauthenticated: Annotated[
         bool,
         typer.Option(
             "--unauthenticated",
-            help="Accept a backup of the first format (Tapgate 1.0), which anyone who could write"
-            " to the file may have altered.",
+            help="Accept a backup in the first format (Tapgate 1.0), which is not protected"
+            " against tampering.",
         ),
     ] = False,
 ) -> None:
     """Restore a backup into an empty database, migrate it and verify it.
 
-    A restore is all or nothing. The target is a new data directory or an empty database given by
-    URL; existing data is never overwritten. TAPGATE_SECRET_KEY must be the secret key of the
+    A restore is all or nothing and never overwrites existing data. Restore into a new data folder
+    or an empty database (TAPGATE_DATABASE_URL). TAPGATE_SECRET_KEY must be the secret key of the
     installation that made the backup.
     """
     from tapgate.cli.backup import restore_backup  # noqa: PLC0415
@@ -187,9 +190,12 @@ def restore(
 
 @app.command()
 def messages(
-    to: Annotated[str, typer.Option(help="A phone number in international form.")],
+    to: Annotated[str, typer.Option(help="Phone number with country code, such as +23276123456.")],
 ) -> None:
-    """Show messages sent to a phone, including one-time codes, newest first. Not in production."""
+    """Show messages sent to a phone number, newest first, including one-time codes.
+
+    Not available in production.
+    """
     from tapgate.cli.messages import print_messages  # noqa: PLC0415
 
     settings = load_settings(os.environ)
@@ -199,11 +205,11 @@ def messages(
 
 @app.command()
 def demo(
-    size: Annotated[DemoSize, typer.Option(help="How many people, and for how long.")] = "small",
+    size: Annotated[DemoSize, typer.Option(help="How much data to create.")] = "small",
 ) -> None:
-    """Create demo data: people, cards, shops, agents and months of payments.
+    """Load demo data: customers, cards, merchants, agents and months of payments.
 
-    Small takes seconds, medium about a minute, large several minutes. Not in production.
+    Small takes seconds, medium about a minute, large several minutes. Not available in production.
     """
     from tapgate.cli.demo import build  # noqa: PLC0415
 
@@ -213,19 +219,22 @@ def demo(
 @app.command()
 def chat(
     url: Annotated[
-        str | None, typer.Option(help="The messenger, not TAPGATE_MESSENGER_URL.")
+        str | None, typer.Option(help="Messenger URL (overrides TAPGATE_MESSENGER_URL).")
     ] = None,
     phone: Annotated[
-        str | None, typer.Option(help="Who speaks. Without: the demo's first subscriber.")
+        str | None,
+        typer.Option(help="Customer's phone number. Defaults to the demo's first customer."),
     ] = None,
     token: Annotated[
-        str | None, typer.Option(help="Its token, not TAPGATE_MESSENGER_BRIDGE_TOKEN.")
+        str | None, typer.Option(help="Bridge token (overrides TAPGATE_MESSENGER_BRIDGE_TOKEN).")
     ] = None,
-    once: Annotated[str | None, typer.Option(help="Say this, print the answer and end.")] = None,
+    once: Annotated[
+        str | None, typer.Option(help="Send one message, print the reply and exit.")
+    ] = None,
 ) -> None:
-    """Chat with a running messenger, as a subscriber does on the phone.
+    """Chat with a running messenger, as a customer does on the phone.
 
-    If standard input is not a terminal, each of its lines is sent as a message.
+    If standard input is not a terminal, each line is sent as a message.
     """
     from tapgate.cli.chat import run_chat  # noqa: PLC0415
 
@@ -234,8 +243,8 @@ def chat(
 
 @app.command(hidden=True)
 def manual(
-    folder: Annotated[Path, typer.Argument(help="Where the pages are.")],
-    access: Annotated[Path, typer.Argument(help="The page about who may call what.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the API reference.")],
+    access: Annotated[Path, typer.Argument(help="File of the access table.")],
 ) -> None:
     """Generate the API reference and the access table."""
     from tapgate.cli.manual import write_access_page, write_pages  # noqa: PLC0415
@@ -294,19 +303,19 @@ def _build_startup_hints(
     examples = _load_examples(settings)
     if examples and examples == known_examples:
         file = settings.data_dir / "demo.txt"
-        examples = [f"  Calls to try on the demo:    cat {file}"]
-    return [*hints, *examples, "Ctrl-C stops it."]
+        examples = [f"  Demo requests:     cat {file}"]
+    return [*hints, *examples, "Press Ctrl-C to stop."]
 
 
 def _list_gateway_hints(settings: Settings) -> list[str]:
     url = settings.public_url
     return [
-        f"  Look at it in the console:   {url}/console{_render_sign_in_hint(settings)}",
+        f"  Console:           {url}/console{_render_sign_in_hint(settings)}",
         *_list_simulator_hints(settings),
-        f"  Read and try the interface:  {url}/docs",
-        f"  Is it well?                  curl {url}/health",
-        f"  Make a key for the API:      {sys.argv[0]} keys create --help",
-        "  Take the tour:               README.md",
+        f"  API reference:     {url}/docs",
+        f"  Health:            curl {url}/health",
+        f"  New API key:       {sys.argv[0]} keys create --help",
+        "  Tour:              README.md",
     ]
 
 
@@ -315,15 +324,15 @@ def _render_sign_in_hint(settings: Settings) -> str:
     from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
 
     file = get_first_admin_path(settings.data_dir)
-    return f" (sign in with what is in {file})" if file.exists() else ""
+    return f" (credentials in {file})" if file.exists() else ""
 
 
 def _list_simulator_hints(settings: Settings) -> list[str]:
     if not settings.has_simulators:
         return []
     return [
-        f"  Tap a card at a terminal:    {settings.public_url}/simulator/pos",
-        f"  Use a wallet from a phone:   {settings.public_url}/simulator/phone",
+        f"  POS simulator:     {settings.public_url}/simulator/pos",
+        f"  Phone simulator:   {settings.public_url}/simulator/phone",
     ]
 
 
@@ -331,7 +340,7 @@ def _list_chat_hints(settings: Settings) -> list[str]:
     """Return the hint for `tapgate chat`, with `--url` unless the messenger has its default URL."""
     is_usual = settings.messenger_url == DEFAULT_MESSENGER_URL
     option = "" if is_usual else f" --url {settings.messenger_url}"
-    return [f"  Chat with the messenger:     {sys.argv[0]} chat{option}"]
+    return [f"  Chat:              {sys.argv[0]} chat{option}"]
 
 
 def _load_examples(settings: Settings) -> list[str]:

@@ -37,7 +37,7 @@ def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None
     # Keep output separate from a backup that is written to standard output.
     console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
-        _exit_on_interrupt("nothing was saved"),
+        _exit_on_interrupt("no backup was saved"),
         _open_output(path, replace=replace) as file,
         supervisor.provide_database_url(settings) as url,
         _show_progress("Saving") as tell,
@@ -61,7 +61,7 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
     console = Console(highlight=False, soft_wrap=True)
     vault = Vault(settings.secret_key)
     with (
-        _exit_on_interrupt("nothing was restored, unless it says so above"),
+        _exit_on_interrupt("nothing was restored, unless reported above"),
         _open_input(path) as file,
     ):
         try:
@@ -77,9 +77,9 @@ def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> 
             with _show_progress("Restoring") as tell:
                 left_out = _run_until_signal(restoring.restore_backup(url, source, tell))
             console.print(f"Restored {_describe_contents(manifest)}.", markup=False)
-            console.print("Every table has the rows, the books have the sums, that were saved.")
+            console.print("Row counts and ledger totals match the backup.")
             for name in left_out:
-                print(f"Not restored: the table {name!a}, which is not Tapgate's.")
+                print(f"Not restored: table {name!a}, which does not belong to Tapgate.")
             holds = _run_until_signal(_migrate_and_verify(settings, url, manifest))
         for line in _list_restore_warnings(manifest):
             console.print(line, markup=False)
@@ -90,20 +90,20 @@ def _open_backup(
     file: BinaryIO, vault: Vault, tell: Callable[[str], None], *, unauthenticated: bool
 ) -> restoring.BackupSource:
     def report(percent: int) -> None:
-        tell(f"{percent} %")
+        tell(f"{percent}%")
 
     if is_sealed(file):
         return BackupReader(file, vault, report)
     if not is_archive(file):
-        raise StoreError("it is not a backup of Tapgate")
+        raise StoreError("it is not a Tapgate backup")
     if not unauthenticated:
         raise StoreError(
-            "it is of the first format, which is not authenticated: anyone who could write to it"
-            " may have altered it. If it was kept where nobody else could, add --unauthenticated"
+            "it is in the first format, which is not authenticated: anyone with write access may"
+            " have altered it. If you trust where it was stored, add --unauthenticated"
         )
     print(
-        "Warning: this backup is not authenticated. What it contains is taken as it is: balances,"
-        " administrators, keys. Restore it only if nobody else could have altered it.",
+        "Warning: this backup is not authenticated. Its balances, administrators and keys cannot be"
+        " checked for tampering. Restore it only if you trust where it was stored.",
         file=sys.stderr,
     )
     return LegacyBackupReader(file, report)
@@ -160,14 +160,14 @@ def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
         with open_new_file(path, replace=replace) as file:
             yield file
     elif sys.stdout.isatty():
-        raise StoreError("a backup is not for a terminal: name a file, or lead it elsewhere")
+        raise StoreError("cannot write a backup to a terminal: name a file, or redirect the output")
     else:
         try:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             _discard_stdout()
-            raise StoreError("whoever was to read the backup has gone") from None
+            raise StoreError("the program that reads the backup closed the pipe") from None
         except OSError as error:
             _discard_stdout()
             raise StoreError(f"standard output cannot be written: {error.strerror}") from error
@@ -191,7 +191,7 @@ def _open_input(path: Path) -> Iterator[BinaryIO]:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     with file:
         if not file.seekable():
-            raise StoreError(f"{path} cannot be restored: it is not a file")
+            raise StoreError(f"{path} cannot be restored: it is not a regular file")
         yield file
 
 
@@ -229,21 +229,22 @@ def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterato
     if manifest.secret_fingerprint is None:
         return
     if os.environ.get("TAPGATE_SECRET_KEY"):
-        yield f"Not in it: TAPGATE_SECRET_KEY ({manifest.secret_fingerprint}). Keep it too,"
+        yield f"The backup does not include TAPGATE_SECRET_KEY ({manifest.secret_fingerprint})."
+        yield "Store it separately."
     else:
         made = settings.data_dir / "secrets.json"
-        yield f"Not in it: {made}, which holds the secret key ({manifest.secret_fingerprint}). Keep"
-        yield "a copy of it,"
-    yield "elsewhere: nothing replaces it, and without it the backup cannot be opened."
+        yield f"The backup does not include the secret key ({manifest.secret_fingerprint})."
+        yield f"Store a copy of {made} separately."
+    yield "Without the secret key, the backup cannot be opened."
 
 
 def _list_restore_warnings(manifest: Manifest) -> Iterator[str]:
     moment = _format_time(manifest.moment)
-    yield f"What happened after {moment} is not in it. Before you start Tapgate,"
-    yield "remember what was taken away since, for it is back: API keys and signing keys that were"
-    yield "deleted, administrators that were disabled, cards and accounts that were blocked, PINs"
-    yield "that were changed. All logins of administrators and one-time codes were ended."
-    yield "Messages and webhooks that were on their way then will be sent again."
+    yield f"Changes after {moment} are lost. Before you start Tapgate, revoke again"
+    yield "what was revoked since then: API keys and signing keys that were deleted, administrators"
+    yield "that were disabled, cards and accounts that were blocked, PINs that were changed."
+    yield "All administrator sessions and one-time codes have been ended."
+    yield "Messages and webhooks that were pending at the time of the backup will be sent again."
 
 
 def _format_time(moment: datetime) -> str:

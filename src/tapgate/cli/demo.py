@@ -15,18 +15,21 @@ _INTERRUPTED_EXIT_CODE = 130  # the shell convention for SIGINT
 
 def build(settings: Settings, size: str) -> None:
     if settings.is_production:
-        sys.exit("tapgate: the demo is not for production")
+        sys.exit("tapgate: demo data cannot be loaded in production")
     try:
         with supervisor.provide_database_url(settings) as url:
             shown = uvloop.run(_build(settings, url, size))
     except DemoError as error:
         sys.exit(f"tapgate: {error}")
     except KeyboardInterrupt:
-        print("Interrupted. What was built so far stays, and the books hold.", file=sys.stderr)
+        print(
+            "Interrupted. The demo data is incomplete; the ledger is valid.",
+            file=sys.stderr,
+        )
         sys.exit(_INTERRUPTED_EXIT_CODE)
     for line in shown:
         print(line)
-    print(f"Kept in {examples.get_file(settings.data_dir)}.")
+    print(f"Saved to {examples.get_file(settings.data_dir)}.")
 
 
 async def _build(settings: Settings, url: str, size: str) -> list[str]:

@@ -15,18 +15,22 @@ from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.settings import load_settings
 
-app = typer.Typer(help="Make, list and delete API keys.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and delete API keys.", no_args_is_help=True)
 
 ServiceTask = Callable[[Any], Awaitable[None]]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="What the key is for.")],
-    scope: Annotated[list[str], typer.Option(help="For example payments:write; repeatable.")],
-    expires_at: Annotated[str | None, typer.Option(help="For example 2027-01-31T12:00Z.")] = None,
+    name: Annotated[str, typer.Option(help="Name that tells what the key is for.")],
+    scope: Annotated[
+        list[str], typer.Option(help="Scope to grant, such as payments:write. Can be repeated.")
+    ],
+    expires_at: Annotated[
+        str | None, typer.Option(help="When the key expires, such as 2027-01-31T12:00Z.")
+    ] = None,
 ) -> None:
-    """Create an API key and print it. It is not stored and cannot be shown again."""
+    """Create an API key and print it. The key is shown only once."""
 
     async def work(services: Any) -> None:
         from tapgate.admin import queries  # noqa: PLC0415
@@ -39,7 +43,9 @@ def create(
         new = reader.decode(msgspec.json.encode(asked))
         admin_id = await queries.get_first_system_admin(services.database)
         if admin_id is None:
-            raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
+            raise ApiError(
+                Code.NOT_FOUND, "no administrator exists yet. Start Tapgate once and try again"
+            )
         _, key = await operations.create(
             services, operator.build_origin(), new, created_by=admin_id
         )
@@ -50,14 +56,14 @@ def create(
 
 @app.command("list")
 def list_keys() -> None:
-    """List API keys, newest first. The keys themselves are not stored."""
+    """List API keys by prefix, newest first."""
 
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Column, Table  # noqa: PLC0415
 
     async def work(services: Any) -> None:
         whole = partial(Column, no_wrap=True)  # a wrapped value cannot be copied
-        table = Table(whole("id"), whole("prefix"), "name", "scopes", "expires", box=None)
+        table = Table(whole("ID"), whole("Prefix"), "Name", "Scopes", "Expires", box=None)
         before = None
         while page := await services.authenticator.api_keys.list_page(before=before, limit=100):
             for key in page:
@@ -72,16 +78,18 @@ def list_keys() -> None:
 
 @app.command()
 def delete(
-    key_id: Annotated[str, typer.Argument(help="The key's id, key_..., as `list` shows it.")],
+    key_id: Annotated[
+        str, typer.Argument(help="ID of the key (key_...), shown by `tapgate keys list`.")
+    ],
 ) -> None:
-    """Delete an API key. Every further request with it is rejected."""
+    """Delete an API key. Requests that use it are rejected immediately."""
 
     async def work(services: Any) -> None:
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
 
         number = ids.decode(ids.KEY, key_id)
         if number is None:
-            raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
+            raise invalid_field("KEY_ID", "must be an ID such as key_06vvxzyjr0m00")
         await operations.delete(services, operator.build_origin(), number)
         print("Deleted.")
 

@@ -12,7 +12,7 @@ from tapgate.vault import Vault
 
 async def print_messages(settings: Settings, url: str, to: str) -> None:
     if settings.is_production:
-        raise SettingsError("messages are not shown in production")
+        raise SettingsError("messages cannot be shown in production")
     database = await Database.connect(url)
     try:
         lines = await _load_lines(database, Vault(settings.secret_key), to)
@@ -22,7 +22,7 @@ async def print_messages(settings: Settings, url: str, to: str) -> None:
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     if not lines:
-        console.print("There is nothing for this phone.")
+        console.print(f"No messages for {to}.", markup=False)
 
 
 async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:

@@ -12,22 +12,23 @@ from tapgate.clock import format_rfc3339, system_clock
 from tapgate.settings import load_settings
 
 app = typer.Typer(
-    help="Print the headers of a signed request, as options of curl.",
+    help="Print the headers of a signed request as curl options.",
     epilog="""curl -d @body.json $(tapgate sign pos POST /api/v1/pos/payment -d @body.json
         --key-id key_... --secret ...) http://127.0.0.1:8000/api/v1/pos/payment""",
     no_args_is_help=True,
 )
 
-Method = Annotated[str, typer.Argument(help="The HTTP method.")]
-RequestPath = Annotated[str, typer.Argument(help="The path as called, such as /api/v1/...")]
+Method = Annotated[str, typer.Argument(help="HTTP method.")]
+RequestPath = Annotated[str, typer.Argument(help="Request path, such as /api/v1/...")]
 Body = Annotated[
-    str, typer.Option("--data", "-d", help="The body; @FILE reads a file, @- standard input.")
+    str,
+    typer.Option("--data", "-d", help="Request body. @FILE reads a file, @- reads standard input."),
 ]
-KeyId = Annotated[str, typer.Option(help="The key's id, key_...")]
+KeyId = Annotated[str, typer.Option(help="Key ID (key_...).")]
 Secret = Annotated[
-    str, typer.Option(help="The key's secret.", envvar="TAPGATE_SIGN_SECRET", show_envvar=True)
+    str, typer.Option(help="Secret of the key.", envvar="TAPGATE_SIGN_SECRET", show_envvar=True)
 ]
-Timestamp = Annotated[str | None, typer.Option(help="Sign for another time than now.")]
+Timestamp = Annotated[str | None, typer.Option(help="Timestamp to sign. Defaults to now.")]
 
 
 @app.command()
@@ -51,7 +52,7 @@ def partner(
     path: RequestPath,
     key_id: KeyId,
     secret: Secret,
-    partner_id: Annotated[str, typer.Option(help="The partner's id, ptn_...")],
+    partner_id: Annotated[str, typer.Option(help="Partner ID (ptn_...).")],
     data: Body = "",
     timestamp: Timestamp = None,
 ) -> None:
@@ -65,11 +66,14 @@ def partner(
 @app.command()
 def service(
     method: Method,
-    path: Annotated[str, typer.Argument(help="The path, with its query if it has one.")],
-    name: Annotated[str, typer.Option(help="The service's name.")] = "messenger",
+    path: Annotated[str, typer.Argument(help="Request path, with its query string.")],
+    name: Annotated[str, typer.Option(help="Service name.")] = "messenger",
     secret: Annotated[
         str | None,
-        typer.Option(help="Without: the one of the settings.", envvar="TAPGATE_SIGN_SECRET"),
+        typer.Option(
+            help="Secret of the service. Defaults to TAPGATE_SERVICE_SECRETS.",
+            envvar="TAPGATE_SIGN_SECRET",
+        ),
     ] = None,
     timestamp: Timestamp = None,
 ) -> None:
@@ -77,7 +81,9 @@ def service(
     if secret is None:
         known = load_settings(os.environ).service_secrets
         if name not in known:
-            raise typer.BadParameter(f"no secret is set for it; known: {', '.join(known)}")
+            raise typer.BadParameter(
+                f"no secret is set for this service, only for {', '.join(known)}"
+            )
         secret = known[name]
     moment = timestamp or str(int(system_clock().timestamp()))
     bare, _, query = path.partition("?")

@@ -25,12 +25,12 @@ async def verify_installation(url: str) -> bool:
         await database.close()
     console = Console(highlight=False)
     _print_proof(console, proof)
-    sealed = f"the audit log's {audit.entries} entries fit their chain ({audit.unsealed} unsealed)"
+    sealed = f"the audit log is intact ({audit.entries} entries, {audit.unsealed} not sealed yet)"
     _print_claim(console, sealed, holds=audit.valid)
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
     if not recorded:
-        console.print("Not recorded: the database must not be written to.")
+        console.print("Result not recorded: the database is read-only.")
     return proof.is_valid and audit.valid
 
 
@@ -62,4 +62,4 @@ def _print_proof(console: Console, proof: Proof) -> None:
 
 
 def _print_claim(console: Console, claim: str, *, holds: bool) -> None:
-    console.print(f"{'[green]holds[/green] ' if holds else '[red]BROKEN[/red]'} {claim}")
+    console.print(f"{'[green]passed[/green]' if holds else '[red]FAILED[/red]'} {claim}")

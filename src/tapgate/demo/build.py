@@ -55,11 +55,11 @@ async def acquire_build_lock(database: Database) -> AsyncIterator[None]:
     """Hold the build lock; raise `DemoError` if the demo exists or another process builds it."""
     async with database.connection() as connection:
         if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _ADVISORY_LOCK_KEY):
-            raise DemoError("the demo is just being built by another process")
+            raise DemoError("another process is already loading the demo data")
         try:
             if await is_built(database):
                 raise DemoError(
-                    "the demo is there already; for a new one, start with an empty data folder"
+                    "demo data already exists: to load it again, use an empty data folder"
                 )
             yield
         finally:

@@ -55,17 +55,17 @@ PARTNER_NAME: Final = "Salone Remittance"
 
 MEMOS: Final = (
     "school fees",
-    "market money",
+    "groceries",
     "rent",
     "thank you",
     "transport",
-    "for Mama",
+    "for my mother",
     "wedding",
     "medicine",
     "phone credit",
     "birthday",
-    "the goat",
-    "as agreed",
+    "furniture",
+    "loan repayment",
 )
 
 

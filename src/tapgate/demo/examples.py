@@ -51,10 +51,10 @@ def _list_environment(settings: Settings) -> Iterator[str]:
 def render_examples(country: Country, with_: ExampleContext, *, today: date) -> list[str]:
     """Return the examples; each request is one self-contained line that can be repeated."""
     counts = (
-        f"{len(country.residents):,} subscribers, {len(country.shops)} merchants and "
+        f"{len(country.residents):,} customers, {len(country.shops)} merchants and "
         f"{len(country.agents)} agents"
     )
-    head = f"The demo has {counts}. Calls to try, from another terminal in this folder:"
+    head = f"The demo has {counts}. Try these requests in another terminal, in this folder:"
     return [head, *(f"  {line}" for line in _render_commands(country, with_, today))]
 
 
@@ -85,7 +85,7 @@ def _render_commands(country: Country, with_: ExampleContext, today: date) -> It
         "memo": "thank you",
     }
     yield _render_post(with_, "/api/v1/wallet/transfer-p2p", p2p)
-    yield f"# {agent.business_name or agent.name} takes cash for her wallet"
+    yield f"# {name} deposits cash at {agent.business_name or agent.name}"
     cash_in = {
         "request_id": "try-cash-in-1",
         "agent_id": agent.public_id,
@@ -94,7 +94,7 @@ def _render_commands(country: Country, with_: ExampleContext, today: date) -> It
         "agent_pin": agent.pin,
     }
     yield _render_post(with_, "/api/v1/agents/cashin", cash_in)
-    yield f"# A terminal of {shop.merchant.name} looks at the card, then takes a payment"
+    yield f"# A terminal at {shop.merchant.name} looks up the card, then takes a payment"
     for path, body in (
         ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
         (
@@ -108,7 +108,7 @@ def _render_commands(country: Country, with_: ExampleContext, today: date) -> It
         ),
     ):
         yield _render_signed_post(with_, path, body, key_id=till.key_id, secret=till.key.secret)
-    yield "# The books"
+    yield "# Verify the ledger"
     yield with_.verify
 
 

@@ -80,7 +80,7 @@ class Incidents:
         buyer = self._country.residents[seed.HOUSE_BUYER]
         seller = self._country.residents[seed.EMPLOYER]
         price = _HOUSE_PRICE * self._major_unit
-        await self._transactions.send(buyer, seller, price, "house in Aberdeen")
+        await self._transactions.send(buyer, seller, price, "house purchase")
 
     def _advance_minutes(self, minutes: int) -> None:
         self._clock.advance_to(self._clock() + timedelta(minutes=minutes))

@@ -43,4 +43,4 @@ class _LineProgress:
             percent = min(99, 100 * self._done // self._total)
             # A closed output must not abort the build.
             with contextlib.suppress(OSError):
-                print(f"{self._label}: {percent} %", flush=True)
+                print(f"{self._label}: {percent}%", flush=True)

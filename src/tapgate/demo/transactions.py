@@ -187,7 +187,7 @@ class TransactionSimulator:
             payer=commands.CASH_PARTY,
             payee=commands.agent_party(agent.id),
             amount=amount,
-            context={"memo": "float for the week"},
+            context={"memo": "weekly float"},
         )
         answer = await self._submit(command)
         if answer is not None:
@@ -257,7 +257,7 @@ class TransactionSimulator:
             payer=commands.processor_party(shop.id),
             payee=commands.subscriber_party(owner.id),
             amount=amount,
-            context={"memo": f"takings of {shop.merchant.name}"},
+            context={"memo": f"payout from {shop.merchant.name}"},
         )
         answer = await self._submit(command)
         if answer is not None:

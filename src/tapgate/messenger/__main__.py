@@ -15,7 +15,7 @@ async def main() -> None:
     settings = add_development_form_key(load_settings(os.environ))
     logs.configure()
     logs.install_exception_hooks()
-    assert settings.database_url is not None, "the supervisor says where the database is"
+    assert settings.database_url is not None, "the supervisor sets the database URL"
     async with open_services(settings, settings.database_url) as services:
         await worker.serve(
             App(services), protocol=MessengerHttpProtocol, limit=ConnectionLimit(settings)

@@ -43,7 +43,9 @@ def add_development_form_key(settings: Settings) -> Settings:
     try:
         key = load_dev_form_key(settings.data_dir)
     except OSError as error:
-        raise SettingsError(f"{settings.data_dir} cannot be used: {error.strerror}") from error
+        raise SettingsError(
+            f"the data folder {settings.data_dir} cannot be used: {error.strerror}"
+        ) from error
     return msgspec.structs.replace(settings, messenger_flow_private_key=key)
 
 
@@ -51,14 +53,12 @@ def list_warnings(settings: Settings) -> list[str]:
     """Return warnings about missing settings that are not required to start."""
     lines = []
     if settings.messenger_app_secret is None:
-        meaning = "refuses all deliveries" if settings.is_production else "believes everybody"
+        meaning = "rejected" if settings.is_production else "not verified (fine in development)"
         lines.append(
-            f"Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook {meaning}."
+            f"Warning: TAPGATE_MESSENGER_APP_SECRET is not set: incoming webhooks are {meaning}."
         )
     if settings.is_production and settings.messenger_bridge_token is None:
-        lines.append(
-            "Warning: without TAPGATE_MESSENGER_BRIDGE_TOKEN the messenger refuses all bridges."
-        )
+        lines.append("Warning: TAPGATE_MESSENGER_BRIDGE_TOKEN is not set: bridges are rejected.")
     return lines + _list_channel_warnings(settings)
 
 
@@ -72,5 +72,5 @@ def _list_channel_warnings(settings: Settings) -> list[str]:
     if not missing:
         return []
     if missing == list(needed) and not settings.is_production:
-        return ["The messenger sends nothing: its replies stay in its outbox."]
-    return [f"Warning: without {', '.join(missing)} the messenger's replies stay in its outbox."]
+        return ["No messaging provider is configured: replies stay in the local outbox."]
+    return [f"Warning: replies stay in the local outbox. Missing settings: {', '.join(missing)}."]

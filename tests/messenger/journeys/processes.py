@@ -102,7 +102,7 @@ async def run_services(
         )
     try:
         assert process.stdout is not None
-        while not (line := await process.stdout.readline()).startswith(b"Ctrl-C"):
+        while not (line := await process.stdout.readline()).startswith(b"Press Ctrl-C"):
             assert line, (folder / "log").read_text()
         yield RunningServices(
             process,

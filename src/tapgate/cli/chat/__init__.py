@@ -19,10 +19,10 @@ _DEFAULT_PHONE: Final = "+23276000001"
 _PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 _INTERRUPTED_EXIT_CODE: Final = 130  # the shell convention for SIGINT
 _HELP_TEXT: Final = """\
-Write as you would on your phone: `menu` shows what there is, and its number chooses.
-  /image FILE [WORDS]  send a JPEG or PNG picture, with words such as id_front
-  /phone NUMBER        speak as somebody else, for example +23276000002
-  /quit                end; so do Ctrl-D and Ctrl-C"""
+Write as you would on your phone. `menu` lists the options; enter a number to choose one.
+  /image FILE [CAPTION]  send a JPEG or PNG image, with a caption such as id_front
+  /phone NUMBER          chat as another customer, for example +23276000002
+  /quit                  exit (also Ctrl-D or Ctrl-C)"""
 
 
 def run_chat(
@@ -30,7 +30,7 @@ def run_chat(
 ) -> None:
     _replace_invalid_characters()
     if once is not None and not once.strip():
-        sys.exit("tapgate: --once has nothing to say")
+        sys.exit("tapgate: --once must not be empty")
     alive = once is None and sys.stdin.isatty() and sys.stdout.isatty()
     try:
         speaker = _parse_phone(phone or load_example_phone(settings.data_dir) or _DEFAULT_PHONE)
@@ -49,7 +49,7 @@ def run_chat(
 def _run_interactive(messenger: MessengerClient, phone: str) -> None:
     """Chat interactively. Errors are shown, and the conversation continues."""
     screen = TerminalScreen()
-    screen.show_note(f"You are {phone}, talking to {messenger.url}. Try menu or /help.")
+    screen.show_note(f"Chatting as {phone} with {messenger.url}. Type menu or /help.")
     chat = _ChatSession(messenger, screen, phone)
     try:
         while True:
@@ -103,17 +103,17 @@ class _ChatSession:
             case "/phone":
                 self._phone = _parse_phone(rest)
                 self._expects_pin = False
-                self._screen.show_note(f"You are {self._phone}.")
+                self._screen.show_note(f"Chatting as {self._phone}.")
             case "/image":
                 self._send_image(rest)
             case _:
-                raise ChatError(f"there is no {name}: /help says what there is")
+                raise ChatError(f"unknown command {name}: type /help for a list")
 
     def _send_image(self, rest: str) -> None:
         try:
             name, *words = shlex.split(rest)
         except ValueError:
-            raise ChatError("write /image FILE, with quotes if there are blanks in it") from None
+            raise ChatError("usage: /image FILE [CAPTION], with spaces in quotes") from None
         picture = read_image(name)
         self._show_reply(self._messenger.send_image(self._phone, picture, " ".join(words)))
 
@@ -125,7 +125,7 @@ class _ChatSession:
 def _parse_phone(text: str) -> str:
     phone = re.sub(r"[\s().-]", "", text)
     if not _PHONE_PATTERN.fullmatch(phone):
-        raise ChatError("a phone number begins with + and its country, such as +23276000001")
+        raise ChatError("a phone number must include the country code, such as +23276000001")
     return phone
 
 

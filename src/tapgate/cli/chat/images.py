@@ -26,10 +26,10 @@ def read_image(name: str) -> ImageFile:
     except OSError as error:
         raise ChatError(f"{name}: {error.strerror}") from None
     except (RuntimeError, ValueError):  # unknown user after ~, or a NUL character
-        raise ChatError(f"{name!r} cannot be the name of a file") from None
+        raise ChatError(f"{name!r} is not a valid file name") from None
     if len(content) > _MAX_BYTES:
-        raise ChatError(f"{name} has more than {_MAX_BYTES // 1024**2} MB: send a smaller picture")
+        raise ChatError(f"{name} is larger than {_MAX_BYTES // 1024**2} MB: send a smaller image")
     for beginning, media_type in _MAGIC_BYTES.items():
         if content.startswith(beginning):
             return ImageFile(path.name, media_type, content)
-    raise ChatError(f"{name} is not a JPEG or PNG picture")
+    raise ChatError(f"{name} is not a JPEG or PNG image")

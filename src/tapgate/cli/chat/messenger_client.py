@@ -19,7 +19,7 @@ _DEFAULT_RETRY_AFTER_SECONDS: Final = 60
 _MAX_ERROR_LENGTH: Final = 300
 _TOKEN_PATTERN: Final = re.compile(r"[!-~]+")
 _OUTCOME_UNKNOWN_TEXT: Final = (
-    "what you asked for may have been done, so look at `history` before you repeat"
+    "your request may have been processed, so check `history` before you try again"
 )
 
 
@@ -74,13 +74,13 @@ class MessengerClient:
                 self.url + _MESSAGING_PATH, content=msgspec.json.encode(body)
             )
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            sentence = f"the messenger does not answer at {self.url}: start it with `make run`"
+            sentence = f"cannot connect to the messenger at {self.url}: start it with `make run`"
             raise ChatError(sentence) from None
         except httpx2.TimeoutException:
-            raise ChatError(f"the messenger took too long: {_OUTCOME_UNKNOWN_TEXT}") from None
+            raise ChatError(f"the messenger timed out: {_OUTCOME_UNKNOWN_TEXT}") from None
         except httpx2.HTTPError:
             raise ChatError(
-                f"the connection to the messenger broke: {_OUTCOME_UNKNOWN_TEXT}"
+                f"the connection to the messenger was lost: {_OUTCOME_UNKNOWN_TEXT}"
             ) from None
         if not response.is_success:
             raise ChatError(self._describe_error(response))
@@ -96,27 +96,27 @@ class MessengerClient:
         match response.status_code:
             case 401:
                 return (
-                    "the messenger wants its token: give it with --token, "
+                    "the messenger requires a token: use --token, "
                     "or set TAPGATE_MESSENGER_BRIDGE_TOKEN"
                 )
             case 403:
                 return (
-                    "the messenger is not open here: in production it needs "
-                    "TAPGATE_MESSENGER_BRIDGE_TOKEN, and --token with the same"
+                    "the messenger rejects bridges: in production, start it with "
+                    "TAPGATE_MESSENGER_BRIDGE_TOKEN and use the same --token"
                 )
             case 429:
                 wait = (
                     _DEFAULT_RETRY_AFTER_SECONDS if said.retry_after is None else said.retry_after
                 )
-                return f"too many messages: wait {wait} seconds"
+                return f"too many messages: try again in {wait} seconds"
             case status if status >= 500:
-                return f"the messenger failed ({why or status}): try again, or read its log"
+                return f"the messenger failed ({why or status}): try again, or check its log"
             case _ if why:
-                return f"the messenger refused it: {why}"
+                return f"the messenger rejected the message: {why}"
         return self._describe_wrong_service()
 
     def _describe_wrong_service(self) -> str:
-        return f"what answers at {self.url} is not the messenger: give its address with --url"
+        return f"the server at {self.url} is not a messenger: set the right URL with --url"
 
 
 def _decode_error(content: bytes) -> _ErrorResponse:
@@ -132,15 +132,15 @@ def _validate_url(url: str) -> str:
         _ = parts.port  # reading the property validates the port
         httpx2.URL(url)
     except (ValueError, httpx2.InvalidURL):
-        raise ChatError("--url is not a URL") from None
+        raise ChatError("--url is not a valid URL") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ChatError("--url must be a URL that starts with http://")
+        raise ChatError("--url must start with http:// or https://")
     return url.rstrip("/")
 
 
 def _validate_token(token: str) -> str:
     if not _TOKEN_PATTERN.fullmatch(token):
-        raise ChatError("--token must be letters, digits and signs, without blanks")
+        raise ChatError("--token must consist of ASCII characters without spaces")
     return token
 
 

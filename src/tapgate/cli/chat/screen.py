@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tapgate.cli.chat.pin_detection import may_contain_pin
 
-_HIDDEN_PROMPT: Final = "PIN (not shown): "
+_HIDDEN_PROMPT: Final = "PIN (hidden): "
 _PROMPT: Final = "you> "
 _MAX_BUBBLE_WIDTH: Final = 80
 _FRAME_WIDTH: Final = 4  # border and padding on both sides of a bubble's text

@@ -14,58 +14,59 @@ class ObjectAccess(Enum):
 
     NO_OBJECT = (
         "no object",
-        "It names no object, or makes a new one.",
+        "The operation names no object, or creates a new one.",
     )
     ANY = (
         "any",
-        "These belong to the platform. Whoever may call may name every one of them.",
+        "The objects belong to the platform. Every allowed caller can access all of them.",
     )
     UNRESTRICTED = (
-        "open subscribers",
-        "Every subscriber who is not restricted. A restricted one is closed to API keys, and to an"
-        " admin until that admin has verified a code from the subscriber's phone: 403"
-        " `OTP_REQUIRED`, and left out of lists. Transactions are the exception: an admin gets them"
-        " with `masked: true` and without personal data. Services and terminals get everything;"
-        " partners may fund, and get no balance.",
+        "unrestricted subscribers",
+        "Subscribers that are not restricted. API keys cannot access a restricted subscriber, and"
+        " admins only after they verify a code from the subscriber's phone. Otherwise the response"
+        " is 403 `OTP_REQUIRED`, and lists omit the subscriber. Transactions are an exception:"
+        " admins get them with `masked: true` and without personal data. Services and terminals"
+        " have full access. Partners can fund a restricted subscriber, but get no balance.",
     )
     PIN = (
-        "who knows the PIN",
-        "The subscriber's, card's or agent's PIN is asked for; another one: 400 `INVALID_PIN`, and"
-        " it counts.",
+        "PIN",
+        "The request must contain the PIN of the subscriber, card or agent. A wrong PIN gets 400"
+        " `INVALID_PIN` and counts as a failed attempt.",
     )
     OTP = (
-        "who has the code",
-        "A one-time code that was sent to the subscriber's phone; another one: 400 `INVALID_OTP`.",
+        "one-time code",
+        "The request must contain the code sent to the subscriber's phone. A wrong code gets 400"
+        " `INVALID_OTP`.",
     )
     SUBSCRIBER_WALLETS = (
-        "subscribers' money",
-        "An API key moves money between subscribers only; another account: 403 `FORBIDDEN`.",
+        "subscribers' wallets",
+        "An API key can transfer only between subscribers. Other accounts get 403 `FORBIDDEN`.",
     )
     SUB_AGENTS = (
-        "one's own sub-agents",
-        "Another agent's: 403 `FORBIDDEN`.",
+        "own sub-agents",
+        "An agent can transfer only to its own sub-agents. Other agents get 403 `FORBIDDEN`.",
     )
     PROCESSOR = (
-        "the processor's own",
-        "The processor is that of the signing key. Another processor's terminal or payment is"
-        " answered like one that does not exist: 404.",
+        "own processor",
+        "The signing key identifies the processor. Terminals and payments of another processor get"
+        " 404, as if they did not exist.",
     )
     PARTNER = (
-        "the partner's own",
-        "The partner is the one who signs. Another partner is answered like one that does not"
-        " exist: 422 where `partner_id` names it, 401 on a webhook.",
+        "own partner",
+        "The signature identifies the partner. Another partner gets the same response as one that"
+        " does not exist: 422 for `partner_id`, 401 on a webhook.",
     )
     OWN = (
-        "one's own",
-        "The admin, or the session, that the token belongs to: no other can be named.",
+        "own account",
+        "The operation applies to the admin or session that the token belongs to.",
     )
     LINK = (
-        "who has the link",
-        "The link is the credential, for 24 hours; another one: 404.",
+        "link",
+        "The link is the credential, valid for 24 hours. An unknown or expired link gets 404.",
     )
     PARENT_IN_PATH = (
-        "of the one in the path",
-        "What belongs to another than the path names is answered like what does not exist: 404.",
+        "parent in path",
+        "An object of another parent than the one in the path gets 404, as if it did not exist.",
     )
 
     def __init__(self, title: str, sentence: str) -> None:

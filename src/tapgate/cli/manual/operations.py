@@ -11,7 +11,7 @@ from tapgate.errors import Code
 _IDEMPOTENCY_PARAMETER = "#/components/parameters/IdempotencyKey"
 _ERRORS_PAGE = "../errors.md"
 _IDEMPOTENCY_NOTE = (
-    "Repeatable under `request_id` or the header `Idempotency-Key`: see"
+    "Idempotent with `request_id` or the `Idempotency-Key` header: see"
     " [Idempotency](README.md#idempotency)."
 )
 
@@ -82,12 +82,12 @@ class Operation(NamedTuple):
         )
         yield f"**Body**{kinds}{shown}"
         if not names:
-            yield "The bytes of a file."
+            yield "The content of a file."
         for name in names:
             yield render_request_fields(schemas.list_fields(name))
 
     def _render_response(self, schemas: Schemas) -> Iterator[str]:
-        yield f"**Answer** {self._success_status}"
+        yield f"**Response** {self._success_status}"
         if self.response is None:
             yield "No body."
             return
@@ -111,7 +111,7 @@ class Operation(NamedTuple):
         yield "**Errors**"
         if own:
             yield format_table(("Status", "Codes"), own)
-        yield f"As everywhere: {', '.join(always)}."
+        yield f"Common errors: {', '.join(always)}."
 
 
 def _render_codes(response: dict[str, Any]) -> str:
@@ -120,7 +120,7 @@ def _render_codes(response: dict[str, Any]) -> str:
     A status without codes has the same body as the success response.
     """
     examples = next(iter(response["content"].values())).get("examples", {})
-    return ", ".join(map(_link_code, examples)) or "the answer above"
+    return ", ".join(map(_link_code, examples)) or "same body as above"
 
 
 def _link_code(name: str) -> str:
@@ -136,7 +136,7 @@ _COMMON_ERRORS = {
 
 def render_request_fields(fields: Iterable[Field]) -> str:
     return format_table(
-        ("Field", "Type", "Required", "Rule", "Example"),
+        ("Field", "Type", "Required", "Description", "Example"),
         [
             (
                 format_code(field.name),

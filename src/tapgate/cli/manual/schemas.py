@@ -10,11 +10,11 @@ Schema = dict[str, Any]
 
 _TYPE_NAMES = {
     "string": "string",
-    "integer": "whole number",
+    "integer": "integer",
     "number": "number",
-    "boolean": "true or false",
+    "boolean": "boolean",
     "object": "object",
-    "array": "list",
+    "array": "array",
 }
 _ONE_OF_PREFIX = "one of "
 #: Bounds of the integer type itself, which are not worth showing.
@@ -100,7 +100,7 @@ class Schemas:
             name = _get_ref_name(schema)
             return self.links.get(name, "object")
         if schema.get("type") == "array":
-            return f"list of {self.render_type(schema.get('items', {}))}"
+            return f"array of {self.render_type(schema.get('items', {}))}"
         if "enum" in schema and "type" not in schema:
             return "string"
         return _TYPE_NAMES.get(schema.get("type", ""), "any")
@@ -152,9 +152,9 @@ def _list_rules(schema: Schema) -> Iterator[str]:
     elif schema.get("format") == "date":
         yield "`YYYY-MM-DD`"
     elif schema.get("format") == "date-time":
-        yield "RFC 3339 time"
+        yield "RFC 3339 timestamp"
     elif schema.get("format") == "email":
-        yield "e-mail address"
+        yield "email address"
     elif "maxLength" in schema:
         yield f"{schema.get('minLength', 0)} to {schema['maxLength']} characters"
     if "enum" in schema:
