@@ -21,7 +21,12 @@ _RECENT_LIMIT = 10
 _REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
 _PROFILE = (
     Field("name", "Name", hint="Full name of the person at the counter"),
-    Field("business_name", "Business name", required=False, hint="Shown to customers instead"),
+    Field(
+        "business_name",
+        "Business name",
+        required=False,
+        hint="Shown to customers instead of the name",
+    ),
     Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
     Field("email", "Email", "email", required=False),
     Field("address", "Address", required=False, hint="Where customers find the counter"),

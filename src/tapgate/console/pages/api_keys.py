@@ -14,12 +14,12 @@ _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
 SCOPE_DESCRIPTIONS: Final = {
     "payments:read": "Read transactions, agents, merchants and statements",
-    "payments:write": "Move money: transfers, top-ups, cash-in and cash-out. Get quotes",
+    "payments:write": "Move money by transfer, top-up, cash-in and cash-out, and get quotes",
     "balance:read": "Read balances of customers and agents",
     "subscribers:read": "Read customers and their limits",
-    "subscribers:write": "Create, update, block and unblock customers. Manage PINs and documents",
+    "subscribers:write": "Create, update and block customers, and manage their PINs and documents",
     "cards:read": "Read cards",
-    "cards:write": "Link, block and unblock cards. Issue child cards",
+    "cards:write": "Link, block and unblock cards, and issue child cards",
 }
 
 _FIELDS: Final = (
