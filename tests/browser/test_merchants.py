@@ -48,13 +48,13 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await tab.open("/console/processors")
-    await page.get_by_role("button", name="Create a processor").click()
+    await page.get_by_role("button", name="Create merchant").click()
     assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Bo Market Cloth")
     await dialog.get_by_label("Phone").fill("+23276555001")
-    await dialog.get_by_label("E-mail").fill("cloth@example.com")
+    await dialog.get_by_label("Email").fill("cloth@example.com")
     await dialog.get_by_role("button", name="Create").click()
-    await expect(dialog).to_contain_text("it is not shown again")
+    await expect(dialog).to_contain_text("It is not shown again")
     secret = await _copy_secret(tab, "Signing secret")
     await expect(dialog.locator("[data-copy]").first).to_have_text("Copy")
     await page.keyboard.press("Escape")
@@ -63,9 +63,9 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Bo Market Cloth")
     assert secret not in await page.content()
 
-    await page.get_by_role("button", name="Add a terminal").click()
+    await page.get_by_role("button", name="Add terminal").click()
     await dialog.get_by_label("Name").fill("Till 7")
-    await dialog.get_by_role("button", name="Add a terminal").click()
+    await dialog.get_by_role("button", name="Add terminal").click()
     assert await _copy_secret(tab, "Signing secret") != secret
     assert await tab.find_axe_violations() == []
     await _require_no_horizontal_scroll(tab)
@@ -80,7 +80,7 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     keys = page.locator("section:has(#keys)")
     await _find_row(keys, newest).get_by_role("button", name="Delete").click()
     await dialog.get_by_role("button", name="Delete").click()
-    await expect(page.get_by_role("status")).to_have_text("The key is deleted.")
+    await expect(page.get_by_role("status")).to_have_text("Key deleted.")
     await expect(keys).not_to_contain_text(newest)
     await terminal.get_by_role("button", name="Block").click()
     await dialog.get_by_role("button", name="Block").click()
@@ -103,19 +103,19 @@ async def test_agent_float_is_funded(tab: Tab, ada: Admin, counter: App) -> None
     assert await tab.find_axe_violations() == []
     await tree.get_by_role("link", name="Momoh Wurie").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Low float")
-    await page.get_by_role("button", name="Fund the float").click()
+    await page.get_by_role("button", name="Fund float").click()
     assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Amount").fill("much")
     await dialog.get_by_role("button", name="Fund").click()
     await expect(dialog.get_by_label("Amount")).to_have_attribute("aria-invalid", "true")
     await dialog.get_by_label("Amount").fill("1250.50")
     await dialog.get_by_role("button", name="Fund").click()
-    await expect(page.get_by_role("status")).to_have_text("The float is funded.")
+    await expect(page.get_by_role("status")).to_have_text("Float funded.")
     await expect(page.get_by_role("heading", level=1)).not_to_contain_text("Low float")
     await expect(page.locator("section:has(#float)")).to_contain_text("1,250.50 SLE")
     assert await tab.find_axe_violations() == []
     await _require_no_horizontal_scroll(tab)
-    await page.get_by_role("navigation", name="Where you are").get_by_text("Agents").click()
+    await page.get_by_role("navigation", name="Breadcrumb").get_by_text("Agents").click()
     await expect(tree.locator(".sums")).to_contain_text("1,250.50 SLE")
 
 
@@ -136,7 +136,7 @@ async def test_partner_is_created_funded_and_suspended(tab: Tab) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await tab.open("/console/partners")
-    await page.get_by_role("button", name="Create a partner").click()
+    await page.get_by_role("button", name="Create partner").click()
     await dialog.get_by_label("Name").fill("Rokel Savings")
     await dialog.get_by_role("button", name="Create").click()
     secrets = {await _copy_secret(tab, "Signing secret"), await _copy_secret(tab, "Webhook secret")}
@@ -144,9 +144,9 @@ async def test_partner_is_created_funded_and_suspended(tab: Tab) -> None:
     assert await tab.find_axe_violations() == []
     await _require_no_horizontal_scroll(tab)
     await dialog.get_by_role("link", name="I have kept it").click()
-    await page.get_by_role("button", name="Put money in").click()
+    await page.get_by_role("button", name="Add funds").click()
     await dialog.get_by_label("Amount").fill("75000")
-    await dialog.get_by_role("button", name="Fund").click()
+    await dialog.get_by_role("button", name="Add funds").click()
     await expect(page.locator("section:has(#clearing)")).to_contain_text("75,000.00 SLE")
     await expect(page.locator("section:has(#history)")).to_contain_text("Partner deposit")
     await page.get_by_role("button", name="Suspend").click()

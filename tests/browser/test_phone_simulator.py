@@ -50,7 +50,8 @@ class PhonePage:
     async def expect_phone_number(self, phone: str) -> None:
         page = self.page
         await page.get_by_label("Name or phone number").fill(phone)
-        await page.get_by_role("list", name="Found").get_by_role("button", name=phone).click()
+        results = page.get_by_role("list", name="Search results")
+        await results.get_by_role("button", name=phone).click()
         await expect(page.locator("#own-number")).to_have_text(phone)
 
     async def send_message(self, words: str) -> None:
@@ -175,7 +176,7 @@ async def test_registration_and_kyc_document_upload(
     await tab.page.set_viewport_size(PHONE_VIEWPORT)
     handset = PhonePage(tab)
     await tab.open("/simulator/phone")
-    await tab.page.locator("#whose summary").click()
+    await tab.page.locator("#person summary").click()
     await handset.expect_phone_number(phone)
     await tab.page.get_by_role("button", name="menu", exact=True).click()
     await expect(handset.log.locator(".group").last).to_be_visible(timeout=_TIMEOUT_MS)
@@ -199,12 +200,12 @@ async def test_registration_and_kyc_document_upload(
     await handset.tap_option("Choose")
     await handset.dialog.get_by_role("button").nth(1).click()
     await handset.expect_last_message("Please send a clear picture")
-    await tab.page.get_by_label("Picture to send").set_input_files(document)
-    await expect(tab.page.get_by_alt_text("The picture that will be sent")).to_be_visible()
+    await tab.page.get_by_label("Choose an image").set_input_files(document)
+    await expect(tab.page.get_by_alt_text("Image to send")).to_be_visible()
     assert await tab.find_axe_violations() == []
     await tab.page.get_by_role("button", name="Send", exact=True).click()
     await handset.expect_last_message("I got it")
-    await expect(handset.log.get_by_alt_text("The picture that you sent")).to_be_visible()
+    await expect(handset.log.get_by_alt_text("Image you sent")).to_be_visible()
     await handset.require_absent(pin)
     require_pins_not_logged(platform, pin)
 
@@ -231,18 +232,18 @@ async def test_option_list_works_with_the_keyboard_alone(tab: Tab, handset: Phon
 
 
 async def test_undeliverable_message_or_image_shows_an_error(tab: Tab, handset: PhonePage) -> None:
-    trouble = tab.page.locator("#trouble")
-    await tab.page.get_by_label("Picture to send").set_input_files(
+    trouble = tab.page.locator("#chat-error")
+    await tab.page.get_by_label("Choose an image").set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
     )
-    await expect(trouble).to_have_text("Only JPEG and PNG pictures can be sent.")
+    await expect(trouble).to_have_text("Only JPEG and PNG images are supported.")
 
     async def refuse(route: Route) -> None:
-        await route.fulfill(json={"problem": "The messenger does not answer."})
+        await route.fulfill(json={"problem": "The messenger is not responding."})
 
     await tab.page.route("**/simulator/phone/*", refuse)
     await handset.send_message("balance")
-    await expect(trouble).to_have_text("The messenger does not answer.")
+    await expect(trouble).to_have_text("The messenger is not responding.")
     await expect(handset.log.locator(".own").last).to_contain_text("Not sent")
     assert await tab.find_axe_violations() == []
     await tab.page.unroute("**/simulator/phone/*")
@@ -253,7 +254,7 @@ async def test_undeliverable_message_or_image_shows_an_error(tab: Tab, handset: 
 
 async def test_pin_is_masked_when_the_form_key_is_unavailable(tab: Tab) -> None:
     async def away(route: Route) -> None:
-        await route.fulfill(json={"problem": "The messenger does not answer."})
+        await route.fulfill(json={"problem": "The messenger is not responding."})
 
     await tab.page.route("**/simulator/phone/form-key", away)
     handset = PhonePage(tab)

@@ -50,7 +50,7 @@ class PosPage:
         await self.page.locator("#tap").click()
 
     async def pay(self, minor: str, pin: str) -> None:
-        await self.page.get_by_label("Ask for the PIN").check()
+        await self.page.get_by_label("Require PIN").check()
         await self.press_keys(minor)
         await self.tap_card()
         await self.enter_pin(pin)
@@ -85,8 +85,8 @@ async def till(tab: Tab) -> PosPage:
 
 async def test_payment_links_to_its_ledger_entries(till: PosPage, hero: DemoCustomer) -> None:
     page = till.page
-    await expect(page.locator("#tap-words")).to_contain_text(hero.name)
-    for not_yet in ("#again", "#fresh", "#key", "#line", "#insecure"):
+    await expect(page.locator("#tap-label")).to_contain_text(hero.name)
+    for not_yet in ("#replay", "#new-payment", "#key", "#inspector", "#insecure"):
         await expect(page.locator(not_yet)).to_be_hidden()
     assert await till.tab.find_axe_violations() == []
     await till.pay("1250", hero.pin)
@@ -116,7 +116,7 @@ async def test_terminal_cannot_be_switched_during_a_payment(
 
     await page.route("**/api/v1/pos/payment", late)
     await till.pay("375", hero.pin)
-    await expect(till.screen).to_contain_text("One moment")
+    await expect(till.screen).to_contain_text("Processing")
     await expect(page.get_by_label("Terminal", exact=True)).to_be_disabled()
     answered.set()
     await expect(till.screen).to_contain_text("Approved")
@@ -131,18 +131,18 @@ async def test_displayed_signing_input_matches_the_signature(
     await till.press_button("Look up")
     await till.tap_card()
     await expect(till.screen).to_contain_text(hero.card)
-    signed = await page.locator("#line-signed").text_content() or ""
+    signed = await page.locator("#inspector-signed").text_content() or ""
     headers = dict(
         line.split(": ", 1)
-        for line in (await page.locator("#line-headers").inner_text()).splitlines()
+        for line in (await page.locator("#inspector-headers").inner_text()).splitlines()
     )
     assert signed.startswith("POST\n/api/v1/pos/lookup-card\n")
     assert await page.locator("#key-secret").inner_text() == "•" * 12
     await till.press_button("Reveal")
     secret = await page.locator("#key-secret").inner_text()
     assert signing.verify(secret.encode(), headers["X-Signature"], signed.encode())
-    assert headers["X-Signature"] in await page.locator("#line-curl").inner_text()
-    assert secret not in await page.locator("#line").inner_text()
+    assert headers["X-Signature"] in await page.locator("#inspector-curl").inner_text()
+    assert secret not in await page.locator("#inspector").inner_text()
 
 
 async def test_large_payment_requires_the_pin_and_a_wrong_pin_is_explained(
@@ -152,15 +152,15 @@ async def test_large_payment_requires_the_pin_and_a_wrong_pin_is_explained(
     page = till.page
     await page.keyboard.type("210000")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("To pay")
+    await expect(till.screen).to_contain_text("Amount due")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("This payment needs the PIN")
+    await expect(till.screen).to_contain_text("This payment requires a PIN")
     request_id = re.compile(r'"request_id":"([^"]+)"')
-    signed = page.locator("#line-signed")
+    signed = page.locator("#inspector-signed")
     first = request_id.search(await signed.inner_text())
     await page.keyboard.type("0000" if hero.pin != "0000" else "1111")
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("Declined. The PIN is wrong. 2 tries are left.")
+    await expect(till.screen).to_contain_text("Declined. Wrong PIN. 2 attempts left.")
     await page.keyboard.type(hero.pin)
     await page.keyboard.press("Enter")
     await expect(till.screen).to_contain_text("Approved")
@@ -175,12 +175,13 @@ async def test_replayed_request_returns_the_original_response_and_moves_no_money
     await till.pay("310", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
     transaction = await till.get_transaction_id()
-    first_signature = await till.page.locator("#line-headers").inner_text()
-    await till.press_button("Send the same request again")
-    await expect(till.screen).to_contain_text("no money moved again")
-    await expect(till.page.locator("#line-status")).to_contain_text("Idempotent-Replayed: true")
-    await expect(till.page.locator("#line-answer")).to_contain_text(transaction)
-    assert await till.page.locator("#line-headers").inner_text() != first_signature
+    first_signature = await till.page.locator("#inspector-headers").inner_text()
+    await till.press_button("Replay request")
+    await expect(till.screen).to_contain_text("Replayed: same transaction, no money moved")
+    status = till.page.locator("#inspector-status")
+    await expect(status).to_contain_text("Idempotent-Replayed: true")
+    await expect(till.page.locator("#inspector-response")).to_contain_text(transaction)
+    assert await till.page.locator("#inspector-headers").inner_text() != first_signature
     await expect(till.page.locator(".receipt")).to_have_count(1)
 
     async def is_counted() -> bool:
@@ -201,13 +202,13 @@ async def test_partial_refund_followed_by_refund_of_the_remainder(
     await till.press_button("Clear")
     await till.press_keys("300")
     await till.press_button("OK")
-    await expect(till.screen).to_contain_text("Left to refund: 5.00 SLE")
+    await expect(till.screen).to_contain_text("Still refundable: 5.00 SLE")
     await till.tab.open("/simulator/pos")  # receipts persist, the key is new
     payment = till.page.locator(".receipt", has_text=paid)
     await expect(payment).to_contain_text("5.00 SLE")
     await payment.get_by_role("button", name="Refund").click()
     await till.press_button("OK")
-    await expect(till.screen).to_contain_text("Left to refund: 0.00 SLE")
+    await expect(till.screen).to_contain_text("Still refundable: 0.00 SLE")
     await expect(payment.get_by_role("button", name="Refund")).to_be_hidden()
     assert require_success(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
 
@@ -249,11 +250,11 @@ async def test_keyboard_controls_the_terminal_after_a_click_elsewhere(
     till: PosPage, hero: DemoCustomer
 ) -> None:
     page = till.page
-    await page.get_by_role("button", name=f"Take {hero.name}'s card").click()
+    await page.get_by_role("button", name=f"Use {hero.name}'s card").click()
     await page.keyboard.type("150")
-    await page.get_by_label("Ask for the PIN").check()
+    await page.get_by_label("Require PIN").check()
     await page.keyboard.press("Enter")
-    await expect(till.screen).to_contain_text("To pay")
+    await expect(till.screen).to_contain_text("Amount due")
     await page.locator("#tap").press("Enter")
     await page.keyboard.type(f"{hero.pin[:2]}0")
     await page.keyboard.press("Backspace")
@@ -267,7 +268,8 @@ async def test_keyboard_controls_the_terminal_after_a_click_elsewhere(
 async def test_insecure_context_disables_signing_with_an_explanation(tab: Tab) -> None:
     await tab.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
     await tab.open("/simulator/pos")
-    await expect(tab.page.get_by_text("Your browser signs only on localhost")).to_be_visible()
+    explanation = tab.page.get_by_text("Your browser can sign requests only on localhost")
+    await expect(explanation).to_be_visible()
     await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
@@ -279,27 +281,27 @@ async def test_card_is_found_by_the_name_of_its_holder(till: PosPage, hero: Demo
     cards = page.locator("#cards button")
     await expect(cards.filter(has_text=hero.card)).to_contain_text(hero.name)
     await page.get_by_label("Card", exact=True).fill("nobody is called this")
-    await expect(page.locator("#card-count")).to_contain_text("No card is like that")
+    await expect(page.locator("#card-count")).to_contain_text("No cards match")
 
 
 async def test_physical_card_is_read_over_nfc(tab: Tab, hero: DemoCustomer, ada: Admin) -> None:
     await tab.page.add_init_script(_FAKE_NFC_READER)
     till = PosPage(tab)
     await till.open()
-    await expect(tab.page.get_by_text("This browser cannot read cards")).to_be_hidden()
+    await expect(tab.page.get_by_text("This browser can't read NFC cards")).to_be_hidden()
     other = next(
         card
         for card in await ada.list_all("cards", status="ACTIVE")
         if card["mac_address"] and card["serial"] != hero.card
     )
-    await tab.page.get_by_role("button", name="Tap a real card").click()
-    await expect(tab.page.locator("#nfc-says")).to_contain_text("Hold a card")
+    await tab.page.get_by_role("button", name="Tap a physical card").click()
+    await expect(tab.page.locator("#nfc-status")).to_contain_text("Hold a card")
     await tab.page.evaluate(
         "uid => document.dispatchEvent(new CustomEvent('held', {detail: uid}))",
         other["mac_address"].lower(),
     )
-    await expect(tab.page.locator("#nfc-says")).to_contain_text(other["serial"])
-    await expect(tab.page.locator("#plastic-serial")).to_contain_text(other["serial"][-4:])
+    await expect(tab.page.locator("#nfc-status")).to_contain_text(other["serial"])
+    await expect(tab.page.locator("#card-image-serial")).to_contain_text(other["serial"][-4:])
 
 
 async def test_pos_simulator_fits_a_phone(till: PosPage, hero: DemoCustomer) -> None:

@@ -29,7 +29,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     await dialog.get_by_role("button", name="Create key").click()
     await expect(dialog.locator(".problem")).to_be_visible()
     await expect(dialog.get_by_label("Name")).to_have_value("Card reports")
-    await dialog.get_by_label(re.compile("see cards")).check()
+    await dialog.get_by_label(re.compile("Read cards")).check()
     await dialog.get_by_role("button", name="Create key").click()
     await expect(dialog).to_contain_text("it is not shown again")
     assert await tab.find_axe_violations() == []
@@ -42,9 +42,9 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     assert key not in await page.content()
     assert await tab.find_axe_violations() == []
     await row.get_by_role("button", name="Revoke").click()
-    await expect(dialog).to_contain_text("cannot be undone")
+    await expect(dialog).to_contain_text("can't be undone")
     await dialog.get_by_role("button", name="Revoke").click()
-    await expect(page.locator(".said")).to_have_text("The key is revoked.")
+    await expect(page.locator(".said")).to_have_text("Key revoked.")
     await expect(row).to_have_count(0)
     assert await _request_status(platform, key) == 401
 
@@ -102,20 +102,20 @@ async def test_test_event_is_delivered_and_redelivered(tab: Tab, ada: Admin) -> 
         assert secret is not None
         await dialog.get_by_role("link", name=receiver.url).click()
         await expect(page.get_by_role("heading", level=1)).to_have_text(f"{receiver.url}/events")
-        await page.get_by_role("button", name="Send a test event").click()
-        await dialog.get_by_role("button", name="Send a test event").click()
+        await page.get_by_role("button", name="Send test event").click()
+        await dialog.get_by_role("button", name="Send test event").click()
         delivery = page.locator("#deliveries tbody tr")
         await expect(delivery).to_contain_text("Delivered", timeout=30_000)
         await expect(delivery).to_contain_text("204")
         (received,) = receiver.received
         assert received.content["type"] == "webhook.test" and received.is_signed_with(secret)
         assert await tab.find_axe_violations() == []
-        await delivery.get_by_role("button", name="Send again").click()
-        await dialog.get_by_role("button", name="Send again").click()
+        await delivery.get_by_role("button", name="Resend").click()
+        await dialog.get_by_role("button", name="Resend").click()
         await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=30_000)
         assert [one.id for one in receiver.received] == [received.id] * 2
         await page.get_by_role("button", name="Delete").click()
-        await expect(dialog).to_contain_text("cannot be undone")
+        await expect(dialog).to_contain_text("can't be undone")
         await dialog.get_by_role("button", name="Delete").click()
         await expect(page).to_have_url(re.compile("/console/webhooks$"))
         urls = [
@@ -138,16 +138,16 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await dialog.get_by_label("All events").uncheck()
         await dialog.get_by_label("Processor: suspended").check()
         await tab.take_screenshot("webhook-edit")
-        await dialog.get_by_role("button", name="Edit").click()
-        await expect(page.locator(".said")).to_have_text("Webhook changed.")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(page.locator(".said")).to_have_text("Webhook updated.")
 
         await page.get_by_role("button", name="Pause").click()
         await dialog.get_by_role("button", name="Pause").click()
         await expect(page.locator(".notice")).to_contain_text("Paused by an administrator")
-        await page.get_by_role("button", name="Send a test event").click()
-        await dialog.get_by_role("button", name="Send a test event").click()
+        await page.get_by_role("button", name="Send test event").click()
+        await dialog.get_by_role("button", name="Send test event").click()
         delivery = page.locator("#deliveries tbody tr")
-        await expect(delivery).to_contain_text("when resumed")
+        await expect(delivery).to_contain_text("When resumed")
         assert await tab.find_axe_violations() == []
         await tab.take_screenshot("webhook-paused")
 
@@ -172,8 +172,8 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         assert await tab.find_axe_violations() == []
 
         receiver.enqueue_response(410, b'{"error": "gone"}' * 70)
-        await page.get_by_role("button", name="Send again").click()
-        await dialog.get_by_role("button", name="Send again").click()
+        await page.get_by_role("button", name="Resend").click()
+        await dialog.get_by_role("button", name="Resend").click()
         await expect(delivery).to_contain_text("410", timeout=30_000)
         await tab.open(f"/console/webhooks/{made['id']}")
         await expect(page.locator(".problem")).to_contain_text("410 Gone")

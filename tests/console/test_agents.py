@@ -83,10 +83,10 @@ async def test_low_float_is_flagged_until_it_is_funded(
 ) -> None:
     agent = await register("Mariama Conteh")
     page = f"/console/agents/{agent}"
-    assert "The float is below 1,000 SLE" in await ada.get_page_text(page)
+    assert "Float is below 1,000 SLE" in await ada.get_page_text(page)
     assert "Low float" in await ada.get_page_text("/console/agents")
     await ada.submit_action("agent.fund", {"amount": "1000"}, id=agent)
-    assert "The float is below" not in await ada.get_page_text(page)
+    assert "Float is below" not in await ada.get_page_text(page)
     assert "Low float" not in await ada.get_page_text("/console/agents")
 
 
@@ -118,7 +118,7 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
     shown = await ada.get_page_text(page)
-    assert "The agent is terminated." in shown and "/console/acts/agent" not in shown
+    assert "Agent terminated." in shown and "/console/acts/agent" not in shown
 
 
 async def test_agent_names_are_escaped(ada: ConsoleClient, register: RegisterAgent) -> None:

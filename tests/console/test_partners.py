@@ -45,13 +45,13 @@ async def test_partner_can_be_suspended_and_activated(ada: ConsoleClient) -> Non
     await ada.get_page_text(page)
     await ada.submit_action("partner.suspend", {"reason": "Contract ended"}, id=partner)
     shown = await ada.get_page_text(page)
-    assert "The partner is suspended." in shown and "partner.fund" not in shown
+    assert "Partner suspended." in shown and "partner.fund" not in shown
     for query in ("status=suspended", "search=sierra"):
         assert "Sierra Bank" in (await ada.get_partial(f"/console/partners?{query}")).text
     for query in ("status=active", "search=rokel"):
-        assert "No partner matches" in (await ada.get_partial(f"/console/partners?{query}")).text
+        assert "No partners match" in (await ada.get_partial(f"/console/partners?{query}")).text
     await ada.submit_action("partner.activate", id=partner)
-    assert "The partner is active." in await ada.get_page_text(page)
+    assert "Partner activated." in await ada.get_page_text(page)
 
 
 async def test_partner_pages_are_forbidden_to_other_roles(

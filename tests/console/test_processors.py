@@ -52,7 +52,7 @@ async def test_terminal_keys_can_be_added_and_deleted_and_the_terminal_blocked(
     assert key not in await ada.get_page_text(page)
     await ada.submit_action("terminal.block", id=processor, terminal_id=terminal)
     shown = await ada.get_page_text(page)
-    assert "The terminal is blocked." in shown and "terminal.unblock" in shown
+    assert "Terminal blocked." in shown and "terminal.unblock" in shown
     assert "Till 1" in await ada.get_page_text(f"{page}/terminals")
     assert newest in await ada.get_page_text(f"{page}/keys")
 
@@ -88,7 +88,7 @@ async def test_processor_is_found_by_part_of_its_name(ada: ConsoleClient, world:
     found = await ada.get_partial("/console/processors?search=cloth")
     assert found.text.count("<tr>") == 1 and "Bo Market Cloth" in found.text
     found = await ada.get_partial("/console/processors?search=nobody")
-    assert "No processor matches" in found.text
+    assert "No merchants match" in found.text
 
 
 async def test_rejected_settlement_transfer_keeps_the_form(

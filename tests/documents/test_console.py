@@ -30,7 +30,7 @@ def test_all_browser_storage_is_documented() -> None:
     own = [script.read_text() for script in scripts if script.name != "htmx.min.js"]
     assert not re.search(r"localStorage|indexedDB|document\.cookie", "".join(own))
     keeping = [text for text in own if "sessionStorage" in text]
-    stored = {re.findall(r'KEPT = "([^"]+)"', text)[0] for text in keeping}
+    stored = {re.findall(r'STORAGE_KEY = "([^"]+)"', text)[0] for text in keeping}
     cookies = set(re.findall(r'"((?:__Host-)?tapgate_\w+)"', (CONSOLE / "session.py").read_text()))
     assert len(stored) > 1 and len(cookies) > 2
     told = find_section("inventory.md", "What a browser keeps")

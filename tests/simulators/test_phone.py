@@ -56,10 +56,10 @@ async def test_sending_requires_a_csrf_token(world: Harness) -> None:
 async def test_page_reports_an_unreachable_messenger(world: Harness, away: str) -> None:
     visitor = ConsoleClient(world.client)
     visitor.set_session(await world.create_admin("A"))
-    assert "Whose phone" in await visitor.get_page_text("/simulator/phone")
+    assert "Chatting as" in await visitor.get_page_text("/simulator/phone")
     answer = await visitor.get(PATHS[2])
     assert answer.status_code == 200
-    assert answer.json()["problem"].startswith(f"The messenger does not answer at {away}.")
+    assert answer.json()["problem"].startswith(f"The messenger is not responding at {away}.")
 
 
 async def test_invalid_phone_number_is_reported(world: Harness, away: str) -> None:
@@ -67,7 +67,7 @@ async def test_invalid_phone_number_is_reported(world: Harness, away: str) -> No
     visitor.set_session(await world.create_admin("A"))
     for number in ("", "076123456", "+0", "+232' OR 1", "+23276123456789012"):
         answer = await world.client.get("/simulator/phone/messages", params={"to": number})
-        assert "begins with +" in answer.json()["problem"]
+        assert "must start with +" in answer.json()["problem"]
 
 
 async def test_invalid_message_is_reported_as_a_problem(world: Harness, away: str) -> None:
@@ -92,7 +92,7 @@ def build_template(name: str, *parameters: str) -> dict[str, object]:
 def test_templates_are_rendered_as_text() -> None:
     assert build_template("one_time_code", "918273") == {
         "name": "one_time_code",
-        "text": "*918273* is your code. Do not tell it to anybody.",
+        "text": "*918273* is your code. Don't share it with anyone.",
         "code": "918273",
     }
     assert build_template("card_blocked", "••••0001", "lost")["text"] == (
@@ -114,4 +114,4 @@ async def test_malformed_message_body_is_reported_as_a_problem(
     headers = {"X-CSRF-Token": await ada.get_csrf_token()}
     answer = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
     assert answer.status_code == 200, answer.text
-    assert answer.json()["problem"] == "The page sent something that is no message."
+    assert answer.json()["problem"] == "The message is not valid. Reload the page and try again."

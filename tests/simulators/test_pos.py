@@ -39,11 +39,11 @@ async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
 
 
 async def test_terminal_can_be_created_on_a_new_platform(ada: ConsoleClient) -> None:
-    assert "There is no terminal yet" in await ada.get_page_text("/simulator/pos")
+    assert "No terminals yet" in await ada.get_page_text("/simulator/pos")
     await create_terminal(ada)
     page = await ada.get_page_text("/simulator/pos")
     assert "Simulator, Till 1" in page
-    assert "Make a terminal of my own" not in page
+    assert "Create a test terminal" not in page
 
 
 async def test_key_is_created_shown_once_and_deleted(ada: ConsoleClient, world: Harness) -> None:
@@ -124,8 +124,8 @@ async def test_demo_pin_is_shown_in_development_only(
 
 
 def test_every_error_code_of_the_pos_endpoints_has_a_text() -> None:
-    words = (files("tapgate.simulators") / "assets" / "words.js").read_text()
-    said = set(re.findall(r"^  ([A-Z_]+): \"", words, re.MULTILINE))
-    assert said <= {code.value for code in Code}
+    script = (files("tapgate.simulators") / "assets" / "error-texts.js").read_text()
+    described = set(re.findall(r"^  ([A-Z_]+): \"", script, re.MULTILINE))
+    assert described <= {code.value for code in Code}
     declared = {code.value for endpoint in pos_endpoints for code in endpoint.errors}
-    assert declared <= said
+    assert declared <= described

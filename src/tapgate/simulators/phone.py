@@ -43,27 +43,27 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     form: str | None = None
 
     def __repr__(self) -> str:
-        return "Sent(...)"  # keeps message contents out of logs
+        return "SentMessage(...)"  # keeps message contents out of logs
 
 
-def _json_handler(answer: JsonHandler) -> PageHandler:
+def _json_handler(handler: JsonHandler) -> PageHandler:
     """Wrap a handler to return JSON, with errors as a `problem` message for the page."""
 
-    async def answered(visit: PageRequest) -> Reply[bytes]:
+    async def respond(visit: PageRequest) -> Reply[bytes]:
         _require_role(visit)
         try:
-            return visit.render_json(await answer(visit))
+            return visit.render_json(await handler(visit))
         except MessengerError as error:
             return visit.render_json({"problem": str(error)})
 
-    return answered
+    return respond
 
 
 def _require_role(visit: PageRequest) -> None:
     if visit.principal.role != _REQUIRED_ROLE:
         raise ApiError(
             Code.FORBIDDEN,
-            "The phone speaks as any of your customers, so it is for system administrators only",
+            "The phone simulator can act as any customer, so only system administrators can use it",
         )
 
 
@@ -72,8 +72,8 @@ async def render_phone_page(visit: PageRequest) -> Reply[bytes]:
     _require_role(visit)
     number = load_example_phone(visit.context.services.settings.data_dir)
     people = [] if number is None else await _search_people(visit, number)
-    first = next((one for one in people if one["phone"] == number), None)
-    return visit.render("phone.html", first=first, title="Phone")
+    person = next((one for one in people if one["phone"] == number), None)
+    return visit.render("phone.html", person=person, title="Phone")
 
 
 @pages.get("/simulator/phone/people")
@@ -97,7 +97,7 @@ async def send_message(visit: PageRequest) -> Any:
     try:
         sent = msgspec.json.decode(visit.context.body, type=SentMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise MessengerError("The page sent something that is no message.") from None
+        raise MessengerError("The message is not valid. Reload the page and try again.") from None
     await _create_messenger_client(visit).deliver(
         _require_phone_number(sent.sender), _build_provider_message(sent)
     )
@@ -130,10 +130,12 @@ async def _search_people(visit: PageRequest, search: str) -> list[dict[str, str]
     ]
 
 
-def _require_phone_number(given: str | None) -> str:
-    if given is None or not _PHONE_PATTERN.fullmatch(given):
-        raise MessengerError("A phone number begins with + and its country, such as +23276000001.")
-    return given
+def _require_phone_number(number: str | None) -> str:
+    if number is None or not _PHONE_PATTERN.fullmatch(number):
+        raise MessengerError(
+            "Phone number must start with + and the country code, such as +23276000001."
+        )
+    return number
 
 
 def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
@@ -146,8 +148,8 @@ def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
         kind = sent.picture.removeprefix("data:").partition(";")[0]
         return {"type": "image", "image": {"data": sent.picture, "mime_type": kind}}
     if sent.form is not None:
-        filled_in = msgspec.json.encode({"flow_token": sent.form}).decode()
-        reply = {"name": "flow", "body": "Sent", "response_json": filled_in}
+        response = msgspec.json.encode({"flow_token": sent.form}).decode()
+        reply = {"name": "flow", "body": "Sent", "response_json": response}
         return {"type": "interactive", "interactive": {"type": "nfm_reply", "nfm_reply": reply}}
     return {"type": "text", "text": {"body": sent.text or ""}}
 

@@ -60,30 +60,30 @@ class MessengerClient:
 
     async def list_outbox(self, phone: str) -> list[dict[str, Any]]:
         """Return the messages sent to a phone, newest first."""
-        answer = await self._request("GET", _OUTBOX_PATH, query=urlencode({"to": phone}))
-        data: list[dict[str, Any]] = _decode(answer, dict[str, list[dict[str, Any]]])["data"]
+        response = await self._request("GET", _OUTBOX_PATH, query=urlencode({"to": phone}))
+        data: list[dict[str, Any]] = _decode(response, dict[str, list[dict[str, Any]]])["data"]
         return data
 
     async def get_form_key(self) -> str | None:
         """Return the public key of forms, or None if forms are disabled."""
-        answer = await self._request("GET", _FORM_KEY_PATH)
-        key: str | None = _decode(answer, dict[str, str | None])["public_pem"]
+        response = await self._request("GET", _FORM_KEY_PATH)
+        key: str | None = _decode(response, dict[str, str | None])["public_pem"]
         return key
 
     async def forward_form_request(self, envelope: bytes) -> tuple[int, str]:
         """Forward an encrypted form request; return the status and the encrypted response."""
-        answer = await self._send("POST", _FLOWS_PATH, body=envelope, patience=_FORM_TIMEOUT)
-        if answer.status_code == 401:
-            raise MessengerError(_describe_error(answer))
-        return answer.status_code, answer.text
+        response = await self._send("POST", _FLOWS_PATH, body=envelope, http_timeout=_FORM_TIMEOUT)
+        if response.status_code == 401:
+            raise MessengerError(_describe_error(response))
+        return response.status_code, response.text
 
     async def _request(
         self, method: str, path: str, *, query: str = "", body: bytes = b""
     ) -> httpx2.Response:
-        answer = await self._send(method, path, query=query, body=body)
-        if not answer.is_success:
-            raise MessengerError(_describe_error(answer))
-        return answer
+        response = await self._send(method, path, query=query, body=body)
+        if not response.is_success:
+            raise MessengerError(_describe_error(response))
+        return response
 
     async def _send(
         self,
@@ -92,34 +92,34 @@ class MessengerClient:
         *,
         query: str = "",
         body: bytes = b"",
-        patience: httpx2.Timeout = _TIMEOUT,
+        http_timeout: httpx2.Timeout = _TIMEOUT,
     ) -> httpx2.Response:
         url = self._url + path
         headers = self._build_headers(method, urlsplit(url).path, query.encode())
         try:
             # No connection pooling: the pauses between requests exceed keep-alive timeouts.
             async with httpx2.AsyncClient(
-                timeout=patience, trust_env=False, verify=_get_tls_context()
+                timeout=http_timeout, trust_env=False, verify=_get_tls_context()
             ) as http:
                 return await http.request(
                     method, f"{url}?{query}" if query else url, content=body, headers=headers
                 )
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             raise MessengerError(
-                f"The messenger does not answer at {self._url}. Start it with `make run`,"
-                " or with `tapgate messenger`."
+                f"The messenger is not responding at {self._url}. Start it with `make run`"
+                " or `tapgate messenger`."
             ) from None
         except (httpx2.HTTPError, TimeoutError):
             raise MessengerError(
-                "The messenger took too long. What you asked for may have been done:"
-                " look at the history before you repeat it."
+                "The messenger took too long to respond. Your request may have been executed:"
+                " check the transaction history before you try again."
             ) from None
 
     def _build_headers(self, method: str, path: str, query: bytes) -> dict[str, str]:
         if self._secret is None:
             raise MessengerError(
-                f"TAPGATE_SERVICE_SECRETS has no secret for {SERVICE_NAME}, so the messenger"
-                " would not know who asks."
+                f"TAPGATE_SERVICE_SECRETS has no secret for {SERVICE_NAME}. Add one, so that the"
+                " messenger can authenticate the gateway."
             )
         timestamp = str(int(time.time()))
         signature = signing.sign_service(self._secret.encode(), method, path, query, timestamp)
@@ -137,23 +137,26 @@ def _get_tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _decode(answer: httpx2.Response, kind: Any) -> Any:
+def _decode(response: httpx2.Response, kind: Any) -> Any:
     try:
-        return msgspec.json.decode(answer.content, type=kind)
+        return msgspec.json.decode(response.content, type=kind)
     except msgspec.MsgspecError:
-        raise MessengerError("What answers there is not the messenger.") from None
+        raise MessengerError(
+            "Unexpected response from the messenger. Check TAPGATE_MESSENGER_URL."
+        ) from None
 
 
-def _describe_error(answer: httpx2.Response) -> str:
+def _describe_error(response: httpx2.Response) -> str:
     try:
-        said = msgspec.json.decode(answer.content, type=_ErrorResponse).error[:_MAX_ERROR_LENGTH]
+        message = msgspec.json.decode(response.content, type=_ErrorResponse).error
+        message = message[:_MAX_ERROR_LENGTH]
     except msgspec.MsgspecError:
-        said = ""
-    if answer.status_code == 401:
+        message = ""
+    if response.status_code == 401:
         return (
-            "The messenger does not believe the gateway: both need the same"
-            " TAPGATE_SERVICE_SECRETS and about the same time."
+            "The messenger rejected the gateway's signature. Check that both use the same"
+            " TAPGATE_SERVICE_SECRETS and that their clocks agree."
         )
-    if answer.status_code == 404:
-        return "The messenger has no simulator: it runs in production, or is another version."
-    return f"The messenger refused it: {said or f'status {answer.status_code}'}."
+    if response.status_code == 404:
+        return "The messenger has no simulator. It may run in production or be another version."
+    return f"The messenger rejected the request: {message or f'status {response.status_code}'}."

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
-    "one_time_code": "*{}* is your code. Do not tell it to anybody.",
+    "one_time_code": "*{}* is your code. Don't share it with anyone.",
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {}.\nTransaction {}",
     "payment_made": "You paid *{}* to {}.\nTransaction {}",
@@ -26,10 +26,10 @@ def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _render_text(name: str, parameters: Sequence[str]) -> str:
-    words = _TEMPLATE_TEXTS.get(name)
-    if words is None or words.count("{}") != len(parameters):
+    text = _TEMPLATE_TEXTS.get(name)
+    if text is None or text.count("{}") != len(parameters):
         return "\n".join([f"_Template {name}_", *parameters])
-    return words.format(*parameters)
+    return text.format(*parameters)
 
 
 def _list_parameters(template: Mapping[str, Any]) -> list[str]:

@@ -39,14 +39,16 @@ _MAX_PEOPLE: Final = 4
 async def render_terminal_page(visit: PageRequest) -> Reply[bytes]:
     await visit.require_access(
         f"POST {_KEYS_PATH}",
-        sentence="The simulated terminal makes itself a signing key, which your role may not",
+        sentence="The POS simulator creates a signing key, which your role does not allow",
     )
     merchants = await _list_merchants(visit)
     settings = visit.context.services.settings
     return visit.render(
         "pos.html",
-        merchants=[one for one in merchants if one["terminals"]],
-        has_own=any(one["name"] == _SIMULATOR_MERCHANT_NAME for one in merchants),
+        merchants=[merchant for merchant in merchants if merchant["terminals"]],
+        has_test_terminal=any(
+            merchant["name"] == _SIMULATOR_MERCHANT_NAME for merchant in merchants
+        ),
         decimals=money.get_decimals(settings.currency),
         example=_load_example_person(visit),
     )
@@ -80,11 +82,11 @@ def _load_example_person(visit: PageRequest) -> examples.ExamplePerson | None:
 @pages.post("/simulator/pos/terminals")
 async def create_terminal(visit: PageRequest) -> Reply[bytes]:
     """Create a merchant with a terminal for testing, separate from existing merchants."""
-    made = await visit.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
-    path = build_path(_TERMINALS_PATH, {"id": made["processor_id"]})
+    created = await visit.send("POST", _PROCESSORS_PATH, _SIMULATOR_MERCHANT)
+    path = build_path(_TERMINALS_PATH, {"id": created["processor_id"]})
     await visit.send("POST", path, {"name": "Till 1"})
     return visit.redirect(
-        "/simulator/pos", f"The merchant {_SIMULATOR_MERCHANT_NAME} has a terminal now."
+        "/simulator/pos", f"Test terminal created for the merchant {_SIMULATOR_MERCHANT_NAME}."
     )
 
 
@@ -92,8 +94,8 @@ async def create_terminal(visit: PageRequest) -> Reply[bytes]:
 async def create_key(visit: PageRequest) -> Reply[bytes]:
     """Create a signing key; only this response contains its secret."""
     path = build_path(_KEYS_PATH, {"id": visit.form.get("processor_id") or "none"})
-    made = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
-    return visit.render_json(made)
+    created = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
+    return visit.render_json(created)
 
 
 @pages.post("/simulator/pos/keys/delete")
@@ -133,7 +135,7 @@ async def _search_cards_by_holder(visit: PageRequest, name: str) -> list[dict[st
 
 
 def _to_records(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    unlike = {card["serial"]: card for card in cards}.values()
-    chosen = sorted(unlike, key=lambda card: card["status"] != "ACTIVE")[:_MAX_CARDS]
+    unique = {card["serial"]: card for card in cards}.values()
+    selected = sorted(unique, key=lambda card: card["status"] != "ACTIVE")[:_MAX_CARDS]
     names = ("serial", "holder_name", "status", "type")
-    return [{name: card[name] for name in names} for card in chosen]
+    return [{name: card[name] for name in names} for card in selected]

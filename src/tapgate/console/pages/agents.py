@@ -18,144 +18,137 @@ _TREES_PER_PAGE = 20  # each tree takes another request for its sub-agents
 _MAX_SUB_AGENTS = 100
 _RECENT_LIMIT = 10
 
-_REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
+_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
 _PROFILE = (
-    Field("name", "Name", hint="The person who works at the counter"),
-    Field("business_name", "Business", required=False, hint="What customers see instead"),
-    Field("phone_number", "Phone", "tel", hint="With its country: +23276123456"),
-    Field("email", "E-mail", "email", required=False),
+    Field("name", "Name", hint="Full name of the person at the counter"),
+    Field(
+        "business_name",
+        "Business name",
+        required=False,
+        hint="Shown to customers instead of the name",
+    ),
+    Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+    Field("email", "Email", "email", required=False),
     Field("address", "Address", required=False, hint="Where customers find the counter"),
     Field(
         "commission_tier",
         "Commission tier",
         "whole_choice",
-        (("1", "1: the lowest rate"), ("2", "2"), ("3", "3: the highest rate")),
-        hint="What the agent earns on each cash-in",
+        (("1", "1 (lowest rate)"), ("2", "2"), ("3", "3 (highest rate)")),
+        hint="Sets the commission rate of the agent",
         value="1",
     ),
-    Field("pin", "PIN", "pin", hint="Four digits, typed by the agent: every cash-in needs it"),
+    Field("pin", "PIN", "pin", hint="Four digits, entered by the agent. Required for cash-in."),
 )
-_AMOUNT = Field("amount", "Amount", "money", hint="Like 5000")
-_MEMO = Field("description", "What for", required=False, hint="Kept with the transaction")
+_AMOUNT = Field("amount", "Amount", "money", hint="For example, 5000")
+_MEMO = Field("description", "Description", required=False, hint="Saved with the transaction")
 
 ACTIONS = (
     Action(
         name="agent.register",
         endpoint=f"POST {_LIST_PATH}",
         title="Register a super-agent",
-        description="A super-agent works at a counter and passes float on to sub-agents. It starts "
-        "with an empty float.",
+        description="Super-agents serve customers and distribute float to sub-agents. New agents "
+        "start with no float.",
         button="Register",
         fields=(Field("agent_type", "Type", "hidden", value="super_agent"), *_PROFILE),
-        success_message="The super-agent is registered. Fund the float, then it can take cash in.",
+        success_message="Super-agent registered. Fund the float to start accepting cash-ins.",
         redirect_path="/console/agents/{agent_id}",
     ),
     Action(
         name="agent.register_sub",
         endpoint=f"POST {_LIST_PATH}",
         title="Register a sub-agent",
-        description=(
-            "A sub-agent works at a counter of its own and gets float from its super-agent."
-            " It starts with an empty float."
-        ),
+        description="Sub-agents serve customers and get float from their super-agent. New agents "
+        "start with no float.",
         button="Register",
         fields=(
             Field("agent_type", "Type", "hidden", value="sub_agent"),
             Field("parent_agent_id", "Super-agent", "hidden"),
             *_PROFILE,
         ),
-        success_message="The sub-agent is registered. It needs float before it can take cash in.",
+        success_message="Sub-agent registered. Add float to start accepting cash-ins.",
         redirect_path="/console/agents/{agent_id}",
     ),
     Action(
         name="agent.fund",
         endpoint=f"POST {_ITEM_PATH}/fund",
-        title="Fund the float",
-        description="Do this when the agent's money has reached you, in cash or at the bank. The "
-        "platform's cash account pays, and the float grows at once.",
+        title="Fund float",
+        description="Use this after you receive the agent's money in cash or by bank transfer. "
+        "Moves the amount from the platform's cash account to the float immediately.",
         button="Fund",
         fields=(_AMOUNT, _MEMO),
-        success_message="The float is funded.",
+        success_message="Float funded.",
         moves_money=True,
     ),
     Action(
         name="agent.transfer",
         endpoint=f"POST {_LIST_PATH}/transfer",
-        title="Pass float on",
-        description=(
-            "From the super-agent's float to the sub-agent's, at once. The super-agent"
-            " types "
-            "the PIN."
-        ),
-        button="Pass on",
+        title="Transfer float",
+        description="Moves float from the super-agent to the sub-agent immediately. Ask the "
+        "super-agent to enter their PIN.",
+        button="Transfer float",
         fields=(
             Field("from_agent_id", "From", "hidden"),
             Field("to_agent_id", "To", "hidden"),
             _AMOUNT,
             _MEMO,
-            Field("pin", "The super-agent's PIN", "pin"),
+            Field("pin", "Super-agent's PIN", "pin"),
         ),
-        success_message="The float is passed on.",
+        success_message="Float transferred.",
         moves_money=True,
     ),
     Action(
         name="agent.pay_out",
         endpoint=f"POST {_ITEM_PATH}/payout-commission",
-        title="Pay out the commission?",
-        description="All the commission that was earned until now goes into the float.",
+        title="Pay out commission?",
+        description="Moves all earned commission to the agent's float.",
         button="Pay out",
-        success_message="The commission is in the float.",
+        success_message="Commission paid out.",
         moves_money=True,
     ),
     Action(
         name="agent.suspend",
         endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this agent?",
-        description=(
-            "From then on the agent moves no money and gets none. Sub-agents go on working."
-            " It can be undone."
-        ),
+        description="The agent can't send or receive money until you activate it again. "
+        "Sub-agents are not affected.",
         button="Suspend",
         fields=(_REASON,),
-        success_message="The agent is suspended.",
+        success_message="Agent suspended.",
         is_dangerous=True,
     ),
     Action(
         name="agent.activate",
         endpoint=f"POST {_ITEM_PATH}/activate",
         title="Activate this agent?",
-        description="The agent can take cash in and hand cash out again.",
+        description="The agent can accept cash-ins and cash-outs again.",
         button="Activate",
         fields=(_REASON._replace(required=False),),
-        success_message="The agent is active.",
+        success_message="Agent activated.",
     ),
     Action(
         name="agent.terminate",
         endpoint=f"POST {_ITEM_PATH}/terminate",
-        title="Terminate this agent for good?",
-        description=(
-            "Float and commission must be zero. Sub-agents stay as they are. This cannot be"
-            " undone, and the phone number stays taken."
-        ),
-        button="Terminate for good",
+        title="Terminate this agent?",
+        description="Float and commission must be zero. Sub-agents are not affected. This can't be "
+        "undone, and the phone number can't be used again.",
+        button="Terminate",
         fields=(_REASON,),
-        success_message="The agent is terminated.",
+        success_message="Agent terminated.",
         is_dangerous=True,
     ),
     Action(
         name="agent.change_pin",
         endpoint=f"POST {_ITEM_PATH}/change-pin",
-        title="Change the PIN",
-        description=(
-            "The agent sits in front of you and types both. Without the old PIN there is no"
-            " new one."
-        ),
+        title="Change PIN",
+        description="Ask the agent to enter both PINs. The current PIN is required.",
         button="Change PIN",
         fields=(
-            Field("old_pin", "The old PIN", "pin"),
-            Field("new_pin", "The new PIN", "pin", hint="Four digits"),
+            Field("old_pin", "Current PIN", "pin"),
+            Field("new_pin", "New PIN", "pin", hint="Four digits"),
         ),
-        success_message="The PIN is changed.",
+        success_message="PIN changed.",
     ),
 )
 
@@ -170,19 +163,19 @@ class AgentTree(NamedTuple):
     @property
     def float_balance(self) -> str:
         """Total float of the super-agent and the loaded sub-agents."""
-        everybody = (self.agent, *self.sub_agents)
-        return str(sum(Decimal(one["float_balance"]) for one in everybody))
+        agents = (self.agent, *self.sub_agents)
+        return str(sum(Decimal(agent["float_balance"]) for agent in agents))
 
 
 @pages.get("/console/agents")
 async def list_agents(visit: PageRequest) -> Reply[bytes]:
     """Render agent trees, or a flat list if any filter is set."""
-    asked = visit.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
-    if asked.keys() - {"cursor"}:
-        found = await visit.get(_LIST_PATH, asked)
+    filters = visit.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
+    if filters.keys() - {"cursor"}:
+        found = await visit.get(_LIST_PATH, filters)
         return _render_list(visit, found, trees=None)
     found = await visit.get(
-        _LIST_PATH, {**asked, "agent_type": "super_agent", "limit": _TREES_PER_PAGE}
+        _LIST_PATH, {**filters, "agent_type": "super_agent", "limit": _TREES_PER_PAGE}
     )
     trees = await asyncio.gather(*(_load_tree(visit, agent) for agent in found["data"]))
     return _render_list(visit, found, trees=trees)

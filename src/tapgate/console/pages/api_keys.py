@@ -13,43 +13,43 @@ _LIST_PATH = "/api/v1/admin/api-keys"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
 SCOPE_DESCRIPTIONS: Final = {
-    "payments:read": "see transactions, agents, processors and statements",
-    "payments:write": "move money: transfers, top-ups, cash-in and cash-out, quotes",
-    "balance:read": "see balances of subscribers and agents",
-    "subscribers:read": "see subscribers and their limits",
-    "subscribers:write": "register, change, block and unblock people; their PINs, documents",
-    "cards:read": "see cards",
-    "cards:write": "link, block and unblock cards; cards of children",
+    "payments:read": "Read transactions, agents, merchants and statements",
+    "payments:write": "Move money by transfer, top-up, cash-in and cash-out, and get quotes",
+    "balance:read": "Read balances of customers and agents",
+    "subscribers:read": "Read customers and their limits",
+    "subscribers:write": "Create, update and block customers, and manage their PINs and documents",
+    "cards:read": "Read cards",
+    "cards:write": "Link, block and unblock cards, and issue child cards",
 }
 
 _FIELDS: Final = (
-    Field("name", "Name", hint="The program that uses it, like Online shop"),
+    Field("name", "Name", hint="The application that uses this key, for example Online store"),
     Field(
         "scopes",
         "Scopes",
         "many",
-        tuple((scope, f"{what} ({scope})") for scope, what in SCOPE_DESCRIPTIONS.items()),
+        tuple((scope, f"{text} ({scope})") for scope, text in SCOPE_DESCRIPTIONS.items()),
     ),
     Field(
         "allowed_ips",
         "Allowed IPs",
         "lines",
-        hint="One network per line, like 203.0.113.0/24. Empty: any address",
+        hint="One network per line, for example 203.0.113.0/24. Leave blank to allow any IP.",
         required=False,
     ),
     Field(
         "rate_limit",
         "Requests per second",
         "number",
-        hint="Empty: the platform's limit",
+        hint="Leave blank for the default",
         required=False,
     ),
-    Field("burst", "Burst", "number", hint="Empty: the platform's limit", required=False),
+    Field("burst", "Burst", "number", hint="Leave blank for the default", required=False),
     Field(
         "expires_at",
         "Expires (UTC)",
         "moment",
-        hint="Empty: the key does not expire",
+        hint="Leave blank if the key should not expire",
         required=False,
     ),
 )
@@ -60,10 +60,10 @@ ACTIONS = (
         name="api_key.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Create an API key",
-        description="For a program that calls the API. Select only the scopes it needs.",
+        description="For an application that calls the API. Select only the scopes it needs.",
         button="Create key",
         fields=_FIELDS,
-        success_message="The key is created.",
+        success_message="Key created",
         result_template="api_keys/secret.html",
     ),
     Action(
@@ -71,9 +71,9 @@ ACTIONS = (
         endpoint=f"PUT {_ITEM_PATH}",
         title="Edit API key",
         description="Changes take effect immediately.",
-        button="Edit",
+        button="Save",
         fields=tuple(field._replace(resets=field.name in _RESETTABLE_FIELDS) for field in _FIELDS),
-        success_message="The key is changed.",
+        success_message="Key updated.",
         prefill_path=_ITEM_PATH,
     ),
     Action(
@@ -81,22 +81,20 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/rotate",
         title="Rotate API key",
         description="Creates a new key with the same settings. Choose how long the old key keeps "
-        "working while you switch over. A key that was rotated out earlier ends now.",
+        "working while you switch over. A key from an earlier rotation expires immediately.",
         button="Rotate",
         fields=(GRACE_FIELD,),
-        success_message="The key is rotated.",
+        success_message="Key rotated",
         result_template="api_keys/secret.html",
     ),
     Action(
         name="api_key.revoke",
         endpoint=f"DELETE {_ITEM_PATH}",
         title="Revoke this key?",
-        description=(
-            "Programs that use it are refused immediately. This cannot be undone; a new key"
-            " can be created."
-        ),
+        description="Requests with this key are rejected immediately. This can't be undone, but "
+        "you can create a new key.",
         button="Revoke",
-        success_message="The key is revoked.",
+        success_message="Key revoked.",
         is_dangerous=True,
     ),
 )
@@ -105,4 +103,4 @@ ACTIONS = (
 @pages.get("/console/api-keys")
 async def list_api_keys(visit: PageRequest) -> Reply[bytes]:
     found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
-    return visit.render("api_keys/list.html", found=found, what=SCOPE_DESCRIPTIONS)
+    return visit.render("api_keys/list.html", found=found, scope_descriptions=SCOPE_DESCRIPTIONS)

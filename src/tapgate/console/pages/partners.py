@@ -17,78 +17,78 @@ _ITEM_PATH = "/api/v1/admin/partners/{id}"
 _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _RECENT_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail", required=False)
+_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log", required=False)
 
 ACTIONS = (
     Action(
         name="partner.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Create a partner",
-        description="A bank, an employer or a transfer service. It pays into its account here and "
-        "funds subscribers from it.",
+        description="A bank, employer or transfer service that funds customers from its account on "
+        "the platform.",
         button="Create",
         fields=(
-            Field("name", "Name", hint="As subscribers see it on their statements"),
+            Field("name", "Name", hint="Shown on customers' statements"),
             Field(
                 "overdraft_limit",
-                "Overdraft",
+                "Overdraft limit",
                 "money",
-                hint="How far it may fund subscribers before its own money has arrived",
+                hint="How far the balance can go below zero",
                 value="0",
             ),
         ),
-        success_message="The partner is there",
+        success_message="Partner created",
         result_template="partners/created.html",
     ),
     Action(
         name="partner.fund",
         endpoint=f"POST {_ITEM_PATH}/fund",
-        title="Put money on the partner's account",
-        description="Do this when the partner's money has reached you, in cash or at the bank. The "
-        "platform's cash account pays, and the partner can hand it on at once.",
-        button="Fund",
-        fields=(Field("amount", "Amount", "money", hint="Like 50000"),),
-        success_message="The money is on the partner's account.",
+        title="Add funds",
+        description="Use this after you receive the partner's money in cash or by bank transfer. "
+        "Moves the amount from the platform's cash account to the partner's account immediately.",
+        button="Add funds",
+        fields=(Field("amount", "Amount", "money", hint="For example, 50000"),),
+        success_message="Funds added.",
         moves_money=True,
     ),
     Action(
         name="partner.suspend",
         endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this partner?",
-        description="Its key and its webhook are refused at once, so nobody is funded by it. Its "
-        "money stays where it is. It can be undone.",
+        description="Its keys and its webhook stop working immediately, so it can't fund "
+        "customers. The balance stays in place. You can activate the partner again.",
         button="Suspend",
         fields=(_REASON,),
-        success_message="The partner is suspended.",
+        success_message="Partner suspended.",
         is_dangerous=True,
     ),
     Action(
         name="partner.activate",
         endpoint=f"POST {_ITEM_PATH}/activate",
         title="Activate this partner?",
-        description="Its key and its webhook work again.",
+        description="Its keys and its webhook work again.",
         button="Activate",
         fields=(_REASON,),
-        success_message="The partner is active.",
+        success_message="Partner activated.",
     ),
     Action(
         name="partner.key",
         endpoint=f"POST {_KEYS_PATH}",
         title="Create a signing key",
-        description="Existing keys keep working until you delete them: create a key, switch over, "
-        "then delete the old one.",
+        description="Existing keys keep working until you delete them. To replace a key, create a "
+        "new one, switch over, then delete the old one.",
         button="Create key",
-        success_message="The key is created.",
+        success_message="Key created",
         result_template="processors/key_created.html",
     ),
     Action(
         name="partner.delete_key",
         endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
         title="Delete this key?",
-        description="Requests signed with it are refused immediately, also if it is the last key. "
-        "This cannot be undone, but a new key can be created.",
+        description="Requests signed with this key are rejected immediately, even if it is the "
+        "last key. This can't be undone, but you can create a new key.",
         button="Delete",
-        success_message="The key is deleted.",
+        success_message="Key deleted.",
         is_dangerous=True,
     ),
     Action(
@@ -96,10 +96,10 @@ ACTIONS = (
         endpoint=f"POST {_ITEM_PATH}/rotate-webhook-secret",
         title="Rotate webhook secret",
         description="Creates a new secret. Choose how long the old secret is accepted while the "
-        "partner switches over. A secret that was rotated out earlier ends now.",
+        "partner switches over. A secret from an earlier rotation expires immediately.",
         button="Rotate webhook secret",
         fields=(GRACE_FIELD,),
-        success_message="The webhook secret is rotated.",
+        success_message="Webhook secret rotated",
         result_template="partners/webhook_secret.html",
     ),
 )
@@ -107,8 +107,8 @@ ACTIONS = (
 
 @pages.get("/console/partners")
 async def list_partners(visit: PageRequest) -> Reply[bytes]:
-    asked = visit.query.pick("search", "status", "cursor")
-    return visit.render("partners/list.html", found=await visit.get(_LIST_PATH, asked))
+    filters = visit.query.pick("search", "status", "cursor")
+    return visit.render("partners/list.html", found=await visit.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/partners/{id}")
@@ -129,7 +129,7 @@ async def show_partner(visit: PageRequest, id: str) -> Reply[bytes]:
         history=history,
         keys=keys,
         audit=audit,
-        webhook=_build_webhook_url(visit, id),
+        webhook_url=_build_webhook_url(visit, id),
     )
 
 

@@ -20,121 +20,121 @@ _KEYS_PATH = f"{_ITEM_PATH}/keys"
 _RECENT_LIMIT = 10
 _PREVIEW_LIMIT = 20
 
-_REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
+_REASON = Field("reason", "Reason", "long", hint="Recorded in the audit log")
 _OPTIONAL_REASON = _REASON._replace(required=False)
 
 ACTIONS = (
     Action(
         name="processor.create",
         endpoint=f"POST {_LIST_PATH}",
-        title="Create a processor",
-        description="A shop or a service that is paid by card. It gets a settlement account, where "
-        "the payments arrive, and its first signing key.",
+        title="Create a merchant",
+        description="Merchants accept card payments, which are credited to their settlement "
+        "account. The first signing key is created with the merchant.",
         button="Create",
         fields=(
-            Field("name", "Name", hint="As payers see it on their receipts"),
-            Field("phone_number", "Phone", "tel", hint="With its country: +23276123456"),
-            Field("email", "E-mail", "email", hint="Of whoever answers for it"),
+            Field("name", "Name", hint="Shown on customers' receipts"),
+            Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+            Field("email", "Email", "email", hint="Contact for this merchant"),
         ),
-        success_message="The processor is there",
+        success_message="Merchant created",
         result_template="processors/created.html",
     ),
     Action(
         name="processor.suspend",
         endpoint=f"POST {_ITEM_PATH}/suspend",
-        title="Suspend this processor?",
-        description="All its keys are refused at once, those of its terminals too: nobody can pay "
-        "there. Its money stays where it is. It can be undone.",
+        title="Suspend this merchant?",
+        description="All keys stop working immediately, including terminal keys, so the merchant "
+        "can't accept payments. The balance stays in place. You can activate the merchant again.",
         button="Suspend",
         fields=(_REASON,),
-        success_message="The processor is suspended.",
+        success_message="Merchant suspended.",
         is_dangerous=True,
     ),
     Action(
         name="processor.activate",
         endpoint=f"POST {_ITEM_PATH}/activate",
-        title="Activate this processor?",
-        description="Its keys work again, and those of its terminals that are not blocked.",
+        title="Activate this merchant?",
+        description="All keys work again, except those of blocked terminals.",
         button="Activate",
         fields=(_OPTIONAL_REASON,),
-        success_message="The processor is active.",
+        success_message="Merchant activated.",
     ),
     Action(
         name="processor.transfer",
         endpoint=f"POST {_ITEM_PATH}/transfer",
-        title="Send settlement money to a subscriber",
-        description="The settlement account pays, and the money is in the subscriber's wallet at "
-        "once. This is how a shop's owner gets what the shop has taken.",
-        button="Send money",
+        title="Pay out to a customer",
+        description="Moves money from the settlement account to a customer's wallet immediately, "
+        "for example to the owner of the business.",
+        button="Pay out",
         fields=(
-            Field("subscriber_id", "Subscriber", hint="Its identifier: sub_…"),
-            Field("amount", "Amount", "money", hint="Like 5000"),
-            Field("description", "What for", required=False, hint="Kept with the transaction"),
+            Field("subscriber_id", "Customer ID", hint="Starts with sub_"),
+            Field("amount", "Amount", "money", hint="For example, 5000"),
+            Field("description", "Description", required=False, hint="Saved with the transaction"),
         ),
-        success_message="The money is in the subscriber's wallet.",
+        success_message="Payout completed.",
         moves_money=True,
     ),
     Action(
         name="terminal.add",
         endpoint=f"POST {_TERMINALS_PATH}",
         title="Add a terminal",
-        description="Each till gets a signing key of its own, so that one that is lost can be "
-        "blocked alone.",
-        button="Add a terminal",
-        fields=(Field("name", "Name", hint="Where it stands, like Till 2"),),
-        success_message="The terminal is there",
+        description="Each terminal has its own signing key, so you can block a lost terminal "
+        "without affecting the others.",
+        button="Add terminal",
+        fields=(Field("name", "Name", hint="Where the terminal is, for example Till 2"),),
+        success_message="Terminal added",
         result_template="processors/terminal_added.html",
     ),
     Action(
         name="terminal.block",
         endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/block",
         title="Block this terminal?",
-        description="Its keys are refused at once. The other terminals go on working. It can be "
-        "undone.",
+        description="The terminal's keys stop working immediately. Other terminals are not "
+        "affected. You can unblock it later.",
         button="Block",
         fields=(_OPTIONAL_REASON,),
-        success_message="The terminal is blocked.",
+        success_message="Terminal blocked.",
         is_dangerous=True,
     ),
     Action(
         name="terminal.unblock",
         endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/unblock",
         title="Unblock this terminal?",
-        description="Its keys work again.",
+        description="The terminal's keys work again.",
         button="Unblock",
         fields=(_OPTIONAL_REASON,),
-        success_message="The terminal is unblocked.",
+        success_message="Terminal unblocked.",
     ),
     Action(
         name="processor.key",
         endpoint=f"POST {_KEYS_PATH}",
         title="Create a signing key",
-        description="For the processor's own server. Existing keys keep working until you delete "
-        "them: create a key, switch over, then delete the old one.",
-        button="Create a key",
-        success_message="The key is there",
+        description="For the merchant's server. Existing keys keep working until you delete them. "
+        "To replace a key, create a new one, switch over, then delete the old one.",
+        button="Create key",
+        success_message="Key created",
         result_template="processors/key_created.html",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
     ),
     Action(
         name="terminal.key",
         endpoint=f"POST {_KEYS_PATH}",
-        title="Create a key for this terminal",
-        description="Existing keys keep working until you delete them: create a key, switch over, "
-        "then delete the old one.",
+        title="Create a signing key for this terminal",
+        description="Existing keys keep working until you delete them. To replace a key, create a "
+        "new one, switch over, then delete the old one.",
         button="New key",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
-        success_message="The terminal's key is there",
+        success_message="Terminal key created",
         result_template="processors/key_created.html",
     ),
     Action(
         name="processor.delete_key",
         endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
         title="Delete this key?",
-        description="Whatever still signs with it is refused at once, also if it is the last key. "
-        "This cannot be undone, but a new key can be created.",
+        description="Requests signed with this key are rejected immediately, even if it is the "
+        "last key. This can't be undone, but you can create a new key.",
         button="Delete",
-        success_message="The key is deleted.",
+        success_message="Key deleted.",
         is_dangerous=True,
     ),
 )
@@ -142,23 +142,23 @@ ACTIONS = (
 
 @pages.get("/console/processors")
 async def list_processors(visit: PageRequest) -> Reply[bytes]:
-    asked = visit.query.pick("search", "status", "cursor")
-    return visit.render("processors/list.html", found=await visit.get(_LIST_PATH, asked))
+    filters = visit.query.pick("search", "status", "cursor")
+    return visit.render("processors/list.html", found=await visit.get(_LIST_PATH, filters))
 
 
 @pages.get("/console/processors/{id}")
 async def show_processor(visit: PageRequest, id: str) -> Reply[bytes]:
-    named = {"id": id}
-    one = build_path(_ITEM_PATH, named)
-    record = await visit.get(one)
+    params = {"id": id}
+    path = build_path(_ITEM_PATH, params)
+    record = await visit.get(path)
     terminals, keys, history, audit = await asyncio.gather(
         visit.get_if_allowed(
-            f"GET {_TERMINALS_PATH}", build_path(_TERMINALS_PATH, named), {"limit": _PREVIEW_LIMIT}
+            f"GET {_TERMINALS_PATH}", build_path(_TERMINALS_PATH, params), {"limit": _PREVIEW_LIMIT}
         ),
         visit.get_if_allowed(
-            f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, named), {"limit": _PREVIEW_LIMIT}
+            f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, params), {"limit": _PREVIEW_LIMIT}
         ),
-        visit.get(f"{one}/transactions", {"limit": _RECENT_LIMIT}),
+        visit.get(f"{path}/transactions", {"limit": _RECENT_LIMIT}),
         visit.get_if_allowed(
             "GET /api/v1/audit/logs",
             "/api/v1/audit/logs",
@@ -190,9 +190,8 @@ async def _render_sublist(
     visit: PageRequest, id: str, endpoint: str, template: str
 ) -> Reply[bytes]:
     """Render all terminals or keys of a processor; its own page shows only some of them."""
-    asked = visit.query.pick("cursor")
     record, found = await asyncio.gather(
         visit.get(build_path(_ITEM_PATH, {"id": id})),
-        visit.get(build_path(endpoint, {"id": id}), asked),
+        visit.get(build_path(endpoint, {"id": id}), visit.query.pick("cursor")),
     )
     return visit.render(template, processor=record, found=found)

@@ -28,7 +28,7 @@ _RETRY_DELAY_TEXTS: Final = tuple(
 )
 
 _SETTINGS_FIELDS: Final = (
-    Field("url", "Endpoint URL", hint="https://…; in production it must be public"),
+    Field("url", "Endpoint URL", hint="In production, use a public https URL"),
     Field(
         "events",
         "Events",
@@ -41,9 +41,9 @@ _SETTINGS_FIELDS: Final = (
 )
 
 
-def _build_status_action(name: str, status: EndpointStatus, **said: Any) -> Action:
+def _build_status_action(name: str, status: EndpointStatus, **texts: Any) -> Action:
     fields = (Field("status", "Status", "hidden", value=status),)
-    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **said)
+    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **texts)
 
 
 ACTIONS = (
@@ -51,11 +51,11 @@ ACTIONS = (
         name="webhook.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Add a webhook",
-        description="Events are sent to this URL as JSON, signed with a secret that is shown once. "
+        description="Sends events to this URL as JSON, signed with a secret that is shown once. "
         "Failed deliveries are retried for about three days.",
         button="Add webhook",
         fields=_SETTINGS_FIELDS,
-        success_message="Webhook added.",
+        success_message="Webhook added",
         result_template="webhooks/secret.html",
     ),
     Action(
@@ -63,18 +63,18 @@ ACTIONS = (
         endpoint=f"PUT {_ITEM_PATH}",
         title="Edit webhook",
         description="Pending deliveries go to the new URL.",
-        button="Edit",
+        button="Save",
         fields=_SETTINGS_FIELDS,
         prefill_path=_ITEM_PATH,
-        success_message="Webhook changed.",
+        success_message="Webhook updated.",
     ),
     _build_status_action(
         "webhook.pause",
         EndpointStatus.PAUSED,
         title="Pause this webhook?",
         description=(
-            "Nothing is sent while it is paused. Events are queued for up to 30 days and sent"
-            " when you resume."
+            "No events are sent while the webhook is paused. Events are queued for up to 30 days"
+            " and sent when you resume it."
         ),
         button="Pause",
         success_message="Webhook paused.",
@@ -83,17 +83,17 @@ ACTIONS = (
         "webhook.resume",
         EndpointStatus.ACTIVE,
         title="Resume this webhook?",
-        description="Queued events are sent now.",
+        description="Queued events are sent immediately.",
         button="Resume",
         success_message="Webhook resumed.",
     ),
     Action(
         name="webhook.rotate_secret",
         endpoint=f"POST {_ITEM_PATH}/rotate-secret",
-        title="Rotate the signing secret",
+        title="Rotate signing secret",
         description=(
-            "The new secret is shown once. While the old one is valid, each request carries"
-            " a signature by both."
+            "The new secret is shown once. While the old secret is valid, requests are signed"
+            " with both."
         ),
         button="Rotate secret",
         fields=(
@@ -109,25 +109,24 @@ ACTIONS = (
                 value="86400",
             ),
         ),
-        success_message="Secret rotated.",
+        success_message="Secret rotated",
         result_template="webhooks/secret.html",
     ),
     Action(
         name="webhook.test",
         endpoint=f"POST {_ITEM_PATH}/test",
         title="Send a test event?",
-        description="Sends webhook.test to this endpoint only. The result appears in the list of "
-        "deliveries.",
-        button="Send a test event",
+        description="Sends a webhook.test event to this endpoint only. The result appears under "
+        "Deliveries.",
+        button="Send test event",
         success_message="Test event queued.",
     ),
     Action(
         name="webhook.redeliver",
         endpoint=f"POST {_DELIVERIES_PATH}/{{delivery_id}}/redeliver",
-        title="Send this event again?",
-        description="It is sent with the same identifier, so a receiver that stores identifiers "
-        "processes it once.",
-        button="Send again",
+        title="Resend this event?",
+        description="The event keeps its ID, so your server can recognize and ignore duplicates.",
+        button="Resend",
         success_message="Event queued.",
     ),
     Action(
@@ -135,7 +134,8 @@ ACTIONS = (
         endpoint=f"DELETE {_ITEM_PATH}",
         title="Delete this webhook?",
         description=(
-            "Nothing more is sent to it, and pending deliveries fail. This cannot be undone."
+            "No more events are sent to this URL, and pending deliveries fail. This can't be"
+            " undone."
         ),
         button="Delete",
         success_message="Webhook deleted.",
@@ -154,16 +154,15 @@ async def list_webhooks(visit: PageRequest) -> Reply[bytes]:
 @pages.get("/console/webhooks/{id}")
 async def show_webhook(visit: PageRequest, id: str) -> Reply[bytes]:
     """Render an endpoint; a fragment request gets its deliveries, or only the next page's rows."""
-    names, asked = {"id": id}, visit.query.pick("cursor")
+    params, page_query = {"id": id}, visit.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
-        visit.get(build_path(_ITEM_PATH, names)),
-        visit.get(build_path(_DELIVERIES_PATH, names), asked),
+        visit.get(build_path(_ITEM_PATH, params)),
+        visit.get(build_path(_DELIVERIES_PATH, params), page_query),
     )
-    whole, rows = "webhooks/one.html", "webhooks/delivery_rows.html"
-    part = rows if asked else "webhooks/deliveries.html"
+    partial = "webhooks/delivery_rows.html" if page_query else "webhooks/deliveries.html"
     return visit.render(
-        part if visit.is_partial else whole,
+        partial if visit.is_partial else "webhooks/webhook.html",
         endpoint=endpoint,
         found=deliveries,
-        waits=_RETRY_DELAY_TEXTS,
+        retry_delays=_RETRY_DELAY_TEXTS,
     )

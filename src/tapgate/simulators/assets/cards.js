@@ -1,90 +1,90 @@
-// Which card is held to the terminal: chosen from a list, or a real one where the browser can read it.
+// Selects the card to tap: from a search, or a physical card where the browser supports NFC.
 
-const PAUSE = 200; // between the last letter typed and the question
+const SEARCH_DELAY_MS = 200;
 
-export function cardChooser(onChosen) {
+export function createCardPicker(onSelect) {
   const search = document.getElementById("card-search");
   const list = document.getElementById("cards");
   const count = document.getElementById("card-count");
-  let chosen = null;
-  let asked = 0;
+  let selected = null;
+  let latestSearch = 0;
   let timer = 0;
 
-  function choose(card) {
-    chosen = card;
-    document.getElementById("plastic-serial").textContent = masked(card.serial);
+  function select(card) {
+    selected = card;
+    document.getElementById("card-image-serial").textContent = maskSerial(card.serial);
     for (const button of list.querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String(button.dataset.serial === card.serial));
     }
-    onChosen(card);
+    onSelect(card);
   }
 
-  function item(card) {
+  function createItem(card) {
     const button = document.createElement("button");
     button.type = "button";
     button.dataset.serial = card.serial;
-    button.setAttribute("aria-pressed", String(chosen?.serial === card.serial));
+    button.setAttribute("aria-pressed", String(selected?.serial === card.serial));
     const name = document.createElement("strong");
-    name.textContent = card.holder_name ?? "Nobody's card";
-    const rest = document.createElement("span");
-    const kind = card.type === "CHILD" ? ", a child's" : "";
-    rest.textContent = `${card.serial}${kind}${card.status === "ACTIVE" ? "" : ` · ${card.status.toLowerCase()}`}`;
-    button.append(name, rest);
-    button.addEventListener("click", () => choose({ serial: card.serial, holder: card.holder_name }));
-    const place = document.createElement("li");
-    place.append(button);
-    return place;
+    name.textContent = card.holder_name ?? "Unassigned";
+    const details = document.createElement("span");
+    const type = card.type === "CHILD" ? " · child card" : "";
+    details.textContent = `${card.serial}${type}${card.status === "ACTIVE" ? "" : ` · ${card.status.toLowerCase()}`}`;
+    button.append(name, details);
+    button.addEventListener("click", () => select({ serial: card.serial, holder: card.holder_name }));
+    const item = document.createElement("li");
+    item.append(button);
+    return item;
   }
 
-  async function find() {
-    const mine = ++asked;
+  async function runSearch() {
+    const number = ++latestSearch;
     const response = await fetch(`/simulator/pos/cards?${new URLSearchParams({ search: search.value })}`);
-    const found = response.ok && !response.redirected ? await response.json() : [];
-    if (mine !== asked) return; // somebody typed on meanwhile
-    list.replaceChildren(...found.map(item));
-    const many = found.length === 1 ? "1 card" : `${found.length} cards`;
-    count.textContent = found.length ? (search.value.trim() ? many : "The newest cards") : "No card is like that. Try another name or number.";
-    if (!chosen && found.length && found[0].status === "ACTIVE") {
-      choose({ serial: found[0].serial, holder: found[0].holder_name });
+    const cards = response.ok && !response.redirected ? await response.json() : [];
+    if (number !== latestSearch) return; // a newer search has started
+    list.replaceChildren(...cards.map(createItem));
+    const total = cards.length === 1 ? "1 card" : `${cards.length} cards`;
+    count.textContent = cards.length ? (search.value.trim() ? total : "Newest cards") : "No cards match. Try another name or number.";
+    if (!selected && cards.length && cards[0].status === "ACTIVE") {
+      select({ serial: cards[0].serial, holder: cards[0].holder_name });
     }
   }
 
   search.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(find, PAUSE);
+    timer = setTimeout(runSearch, SEARCH_DELAY_MS);
   });
   const example = document.getElementById("example");
-  const take = () => choose({ serial: example.dataset.serial, holder: example.dataset.holder });
-  example?.addEventListener("click", take);
-  if (example) take();
-  find();
-  return { choose, get chosen() { return chosen; } };
+  const selectExample = () => select({ serial: example.dataset.serial, holder: example.dataset.holder });
+  example?.addEventListener("click", selectExample);
+  if (example) selectExample();
+  runSearch();
+  return { select, get selected() { return selected; } };
 }
 
 /** `DEMO-000001` -> `•••• 0001`. */
-export function masked(serial) {
+export function maskSerial(serial) {
   return `•••• ${serial.slice(-4)}`;
 }
 
-/** Hears the UIDs of real cards, from the first press of its button on. */
-export function realCards(onUid) {
+/** Reports the UIDs of physical cards once the user has started the NFC reader. */
+export function listenForPhysicalCards(onUid) {
   if (!("NDEFReader" in window)) return;
-  const says = document.getElementById("nfc-says");
-  document.getElementById("nfc-none").hidden = true;
+  const status = document.getElementById("nfc-status");
+  document.getElementById("nfc-unsupported").hidden = true;
   document.getElementById("nfc").hidden = false;
   document.getElementById("nfc-tap").addEventListener("click", async () => {
     try {
       const reader = new NDEFReader();
       reader.addEventListener("reading", ({ serialNumber }) => {
-        says.textContent = serialNumber ? `Read ${serialNumber}.` : "This card does not say its number.";
+        status.textContent = serialNumber ? `Read ${serialNumber}.` : "This card has no readable UID.";
         if (serialNumber) onUid(serialNumber.toUpperCase());
       });
-      reader.addEventListener("readingerror", () => { says.textContent = "The card could not be read. Hold it still."; });
+      reader.addEventListener("readingerror", () => { status.textContent = "The card could not be read. Hold it still and try again."; });
       await reader.scan();
-      says.textContent = "Hold a card to the back of this device.";
-    } catch (problem) {
-      const refused = problem.name === "NotAllowedError";
-      says.textContent = refused ? "The browser was not allowed to read cards." : "This device cannot read cards now: is NFC on?";
+      status.textContent = "Hold a card to the back of this device.";
+    } catch (error) {
+      const denied = error.name === "NotAllowedError";
+      status.textContent = denied ? "NFC access is blocked. Allow it in the browser settings." : "NFC is not available. Check that it is turned on.";
     }
   });
 }

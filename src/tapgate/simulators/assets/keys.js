@@ -1,5 +1,5 @@
-// The terminal's signing key. Its secret is in this page's memory and nowhere else, and the key is
-// deleted with the page: a simulator leaves no keys behind.
+// The terminal's signing key. The secret exists only in the memory of this page, and the key is
+// deleted when the page is left, so that the simulator leaves no keys behind.
 
 const MASK = "••••••••••••";
 
@@ -10,69 +10,69 @@ async function post(path, fields, csrf) {
     body: new URLSearchParams(fields),
     keepalive: true,
   });
-  const there = response.headers.get("HX-Redirect");
-  if (there) location.assign(there);
+  const redirect = response.headers.get("HX-Redirect");
+  if (redirect) location.assign(redirect);
   return response;
 }
 
-/** `terminal()` says for which one: `{id, processor}`. */
-export function keyring(csrf, terminal) {
-  const part = (id) => document.getElementById(id);
+/** `getTerminal()` returns the selected terminal: `{id, processor}`. */
+export function createKeyring(csrf, getTerminal) {
+  const element = (id) => document.getElementById(id);
   let key = null;
 
-  function show() {
-    part("key").hidden = key === null;
-    part("key-none").hidden = key !== null;
-    part("key-id").textContent = key?.id ?? "";
-    reveal(false);
+  function showKey() {
+    element("key").hidden = key === null;
+    element("key-empty").hidden = key !== null;
+    element("key-id").textContent = key?.id ?? "";
+    setRevealed(false);
   }
 
-  function reveal(whether) {
-    part("key-secret").textContent = whether && key ? key.secret : MASK;
-    part("key-reveal").textContent = whether ? "Hide" : "Reveal";
-    part("key-reveal").setAttribute("aria-pressed", String(whether));
+  function setRevealed(isRevealed) {
+    element("key-secret").textContent = isRevealed && key ? key.secret : MASK;
+    element("key-reveal").textContent = isRevealed ? "Hide" : "Reveal";
+    element("key-reveal").setAttribute("aria-pressed", String(isRevealed));
   }
 
-  async function current() {
+  async function getKey() {
     if (key) return key;
-    const { id, processor } = terminal();
+    const { id, processor } = getTerminal();
     const response = await post("/simulator/pos/keys", { processor_id: processor, terminal_id: id }, csrf);
     if (!response.ok || response.headers.has("HX-Redirect")) {
-      throw new Error(`No key could be made for this terminal (${response.status}).`);
+      throw new Error(`The signing key could not be created (status ${response.status}).`);
     }
-    const made = await response.json();
-    key = { id: made.api_key_id, secret: made.hmac_secret, processor };
-    show();
+    const created = await response.json();
+    key = { id: created.api_key_id, secret: created.hmac_secret, processor };
+    showKey();
     return key;
   }
 
-  const named = (gone) => ({ processor_id: gone.processor, api_key_id: gone.id });
+  const toFields = ({ id, processor }) => ({ processor_id: processor, api_key_id: id });
 
-  async function putAway() {
-    const gone = key;
+  async function deleteKey() {
+    const deleted = key;
     key = null;
-    show();
-    if (gone) await post("/simulator/pos/keys/delete", named(gone), csrf).catch(() => {});
+    showKey();
+    if (deleted) await post("/simulator/pos/keys/delete", toFields(deleted), csrf).catch(() => {});
   }
 
-  // Whoever has signed out may not delete it any more: first the key, then the form.
-  async function putAwayBefore(event) {
+  // Deleting needs the session, so the key is deleted before a form such as sign-out is submitted.
+  async function deleteKeyBeforeSubmit(event) {
     if (!key) return;
     event.preventDefault();
-    await putAway();
+    await deleteKey();
     event.target.submit();
   }
 
-  function leave() {
-    if (key) navigator.sendBeacon("/simulator/pos/keys/delete", new URLSearchParams({ ...named(key), csrf }));
+  function deleteKeyOnLeave() {
+    if (key) navigator.sendBeacon("/simulator/pos/keys/delete", new URLSearchParams({ ...toFields(key), csrf }));
     key = null;
   }
 
-  part("key-reveal").addEventListener("click", (event) => {
-    reveal(event.currentTarget.getAttribute("aria-pressed") !== "true");
+  element("key-reveal").addEventListener("click", (event) => {
+    setRevealed(event.currentTarget.getAttribute("aria-pressed") !== "true");
   });
-  addEventListener("submit", putAwayBefore);
-  addEventListener("pagehide", leave);
-  addEventListener("pageshow", (event) => { if (event.persisted) show(); });
-  return { current, putAway };
+  addEventListener("submit", deleteKeyBeforeSubmit);
+  addEventListener("pagehide", deleteKeyOnLeave);
+  addEventListener("pageshow", (event) => { if (event.persisted) showKey(); });
+  return { getKey, deleteKey };
 }

@@ -1,142 +1,143 @@
-// What a phone shows of the channel's messages. Everything that people wrote is only ever text.
+// Renders messages of the channel as chat bubbles. Message content is inserted as text only.
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const MARKS = /\*(\S|\S[^*\n]*\S)\*|_(\S|\S[^_\n]*\S)_|(https?:\/\/[^\s<>]+[^\s<>.,:;!?)])/g;
-const TICKS = { sending: ["○", "Being sent"], sent: ["✓", "Sent"], read: ["✓✓", "Read"], failed: ["!", "Not sent"] };
+const timeFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const MARKUP = /\*(\S|\S[^*\n]*\S)\*|_(\S|\S[^_\n]*\S)_|(https?:\/\/[^\s<>]+[^\s<>.,:;!?)])/g;
+const TICKS = { sending: ["○", "Sending"], sent: ["✓", "Sent"], read: ["✓✓", "Read"], failed: ["!", "Not sent"] };
 
-export function make(tag, className, ...children) {
+export function createElement(tag, className, ...children) {
   const element = document.createElement(tag);
   if (className) element.className = className;
   element.append(...children);
   return element;
 }
 
-// *bold*, _italic_ and links, as the channel writes them.
-function marked(text) {
-  const paragraph = make("p", "words");
+// Renders *bold*, _italic_ and links, the markup of the channel.
+function renderMarkup(text) {
+  const paragraph = createElement("p", "text");
   let end = 0;
-  for (const found of text.matchAll(MARKS)) {
-    const before = text[found.index - 1];
+  for (const match of text.matchAll(MARKUP)) {
+    const before = text[match.index - 1];
     if (before && /[\w*]/.test(before)) continue;
-    paragraph.append(text.slice(end, found.index), mark(found));
-    end = found.index + found[0].length;
+    paragraph.append(text.slice(end, match.index), renderMatch(match));
+    end = match.index + match[0].length;
   }
   paragraph.append(text.slice(end));
   return paragraph;
 }
 
-function mark([, bold, italic, address]) {
-  if (bold) return make("strong", "", bold);
-  if (italic) return make("em", "", italic);
-  return link(address, address);
+function renderMatch([, bold, italic, url]) {
+  if (bold) return createElement("strong", "", bold);
+  if (italic) return createElement("em", "", italic);
+  return createLink(url, url);
 }
 
-function link(address, words) {
-  const element = make("a", "", words);
-  if (/^https?:\/\//.test(address)) element.href = address;
+function createLink(url, label) {
+  const element = createElement("a", "", label);
+  if (/^https?:\/\//.test(url)) element.href = url;
   element.target = "_blank";
   element.rel = "noopener noreferrer";
   return element;
 }
 
-function foot(at, ...more) {
-  const time = make("time", "", clock.format(at));
+function createFooter(at, ...more) {
+  const time = createElement("time", "", timeFormat.format(at));
   time.dateTime = at.toISOString();
   time.title = at.toLocaleString();
-  return make("span", "foot", time, ...more);
+  return createElement("span", "footer", time, ...more);
 }
 
-function unseen(words) {
-  return make("span", "unseen", words);
+function createHiddenText(text) {
+  return createElement("span", "unseen", text);
 }
 
-export function ownBubble(entry) {
-  const bubble = make("div", "bubble own", unseen("You: "));
+export function renderSent(entry) {
+  const bubble = createElement("div", "bubble own", createHiddenText("You: "));
   if (entry.picture) {
-    const picture = make("img", "photo");
+    const picture = createElement("img", "photo");
     picture.src = entry.picture;
-    picture.alt = "The picture that you sent";
+    picture.alt = "Image you sent";
     bubble.append(picture);
   }
   if (entry.text) {
-    const words = marked(entry.text);
-    if (entry.kind) words.classList.add(entry.kind);
-    bubble.append(words);
+    const text = renderMarkup(entry.text);
+    if (entry.kind) text.classList.add(entry.kind);
+    bubble.append(text);
   }
-  const tick = make("span", "tick");
-  // That it was read in the meantime is nothing to interrupt somebody for.
+  const tick = createElement("span", "tick");
+  // Screen readers do not announce delivery states.
   tick.setAttribute("aria-live", "off");
-  bubble.append(foot(new Date(entry.at), tick));
+  bubble.append(createFooter(new Date(entry.at), tick));
   showState(bubble, entry.state);
   return bubble;
 }
 
 export function showState(bubble, state) {
-  const [sign, meaning] = TICKS[state] || TICKS.sent;
-  const shown = make("span", state, sign);
-  shown.setAttribute("aria-hidden", "true");
-  bubble.querySelector(".tick").replaceChildren(shown, unseen(meaning));
+  const [symbol, label] = TICKS[state] || TICKS.sent;
+  const icon = createElement("span", state, symbol);
+  icon.setAttribute("aria-hidden", "true");
+  bubble.querySelector(".tick").replaceChildren(icon, createHiddenText(label));
 }
 
-// One message may be several bubbles. `tap` is told what was tapped on.
-export function bubbles(message, tap) {
+// Renders a received message, one bubble per part. `handlers` are called when an option, a list or
+// a form is tapped.
+export function renderReceived(message, handlers) {
   const at = new Date(message.at);
   if (!message.parts.length) {
-    return [make("div", "bubble", make("p", "words quiet", "This message can no longer be read."), foot(at))];
+    return [createElement("div", "bubble", createElement("p", "text quiet", "This message is no longer available."), createFooter(at))];
   }
   return message.parts.map((part) => {
-    const group = make("div", "group");
-    const bubble = make("div", "bubble", unseen("Tapgate: "));
+    const group = createElement("div", "group");
+    const bubble = createElement("div", "bubble", createHiddenText("Tapgate: "));
     group.append(bubble);
-    (SHOWN[part.type] || unknown)(part[part.type], bubble, group, tap);
-    bubble.append(foot(at));
+    (RENDERERS[part.type] || renderUnsupported)(part[part.type], bubble, group, handlers);
+    bubble.append(createFooter(at));
     return group;
   });
 }
 
-const SHOWN = {
-  text: (text, bubble) => bubble.append(marked(text.body)),
+const RENDERERS = {
+  text: (text, bubble) => bubble.append(renderMarkup(text.body)),
   document: (file, bubble) => {
-    bubble.append(make("p", "file", link(file.link, file.filename)));
-    if (file.caption) bubble.append(marked(file.caption));
+    bubble.append(createElement("p", "file", createLink(file.link, file.filename)));
+    if (file.caption) bubble.append(renderMarkup(file.caption));
   },
   template: (template, bubble, group) => {
-    bubble.append(marked(template.text));
+    bubble.append(renderMarkup(template.text));
     if (!template.code) return;
-    const copy = button("Copy code");
+    const copy = createButton("Copy code");
     copy.dataset.copy = template.code;
-    group.append(choices(copy));
+    group.append(createChoices(copy));
   },
-  interactive: (content, bubble, group, tap) => {
-    bubble.append(marked(content.body.text));
+  interactive: (content, bubble, group, handlers) => {
+    bubble.append(renderMarkup(content.body.text));
     const { action } = content;
     if (content.type === "button") {
-      group.append(choices(...action.buttons.map(({ reply }) => button(reply.title, () => tap.option(reply, "button")))));
+      group.append(createChoices(...action.buttons.map(({ reply }) => createButton(reply.title, () => handlers.option(reply, "button")))));
     } else if (content.type === "list") {
-      const opener = button(action.button, () => tap.list(action, opener));
+      const opener = createButton(action.button, () => handlers.list(action, opener));
       opener.classList.add("opens-list");
       opener.setAttribute("aria-haspopup", "dialog");
-      group.append(choices(opener));
+      group.append(createChoices(opener));
     } else if (content.type === "flow") {
       const { flow_cta: title, flow_token: token } = action.parameters;
-      const opener = button(title, () => tap.form(token, opener));
+      const opener = createButton(title, () => handlers.form(token, opener));
       opener.setAttribute("aria-haspopup", "dialog");
-      group.append(choices(opener));
+      group.append(createChoices(opener));
     }
   },
 };
 
-function unknown(_, bubble) {
-  bubble.append(make("p", "words quiet", "This kind of message is not shown here."));
+function renderUnsupported(_, bubble) {
+  bubble.append(createElement("p", "text quiet", "This message type is not supported here."));
 }
 
-function choices(...buttons) {
-  return make("div", "choices", ...buttons);
+function createChoices(...buttons) {
+  return createElement("div", "choices", ...buttons);
 }
 
-function button(words, act) {
-  const element = make("button", "", words);
+function createButton(label, onClick) {
+  const element = createElement("button", "", label);
   element.type = "button";
-  if (act) element.addEventListener("click", act);
+  if (onClick) element.addEventListener("click", onClick);
   return element;
 }

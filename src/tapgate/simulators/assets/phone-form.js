@@ -1,207 +1,207 @@
-// The form for a PIN. This page is the provider's client: it encrypts what is entered for the
-// messenger's public key, so that no server on the way, and no log, ever sees it.
+// The PIN form. Like the provider's client, the page encrypts the PIN with the messenger's public
+// key, so that no other server and no log can contain it.
 
-import { make } from "./phone-bubbles.js";
-import { Trouble } from "./phone-line.js";
-import { Sheet, restingPlace } from "./phone-sheet.js";
+import { RequestError } from "./phone-api.js";
+import { createElement } from "./phone-bubbles.js";
+import { Sheet, getDefaultFocus } from "./phone-sheet.js";
 
 const FIELDS = ["pin", "new_pin", "repeated_pin"];
-const DIGITS = 4;
-const find = (id) => document.getElementById(id);
+const PIN_DIGITS = 4;
+const element = (id) => document.getElementById(id);
 
 export class PinForm {
   #token = null;
-  #busy = false;
-  #field = null;
+  #isBusy = false;
+  #activeInput = null;
 
-  constructor(line, behind, sent) {
-    this.exchange = new Exchange(line);
-    this.sent = sent;
-    this.form = find("pin-form");
-    this.sheet = new Sheet(this.form, behind, () => this.#forget());
+  constructor(api, background, onSuccess) {
+    this.channel = new EncryptedChannel(api);
+    this.onSuccess = onSuccess;
+    this.form = element("pin-form");
+    this.sheet = new Sheet(this.form, background, () => this.#reset());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
     });
-    find("pad").addEventListener("click", (event) => this.#press(event.target.closest("button")));
+    element("pad").addEventListener("click", (event) => this.#press(event.target.closest("button")));
   }
 
   async open(token, opener) {
-    this.#forget();
+    this.#reset();
     this.#token = token;
     this.sheet.open(opener);
-    this.form.querySelector("[data-shut]").focus();
-    await this.#ask({ action: "INIT" });
+    this.form.querySelector("[data-close-sheet]").focus();
+    await this.#request({ action: "INIT" });
   }
 
   get #inputs() {
-    return [...find("pin-fields").querySelectorAll("input")];
+    return [...element("pin-fields").querySelectorAll("input")];
   }
 
-  // Nothing of what was entered stays in the page.
-  #forget() {
+  // Removes everything that was entered from the page.
+  #reset() {
     this.#token = null;
-    this.#field = null;
+    this.#activeInput = null;
     for (const input of this.#inputs) input.value = "";
-    find("pin-fields").replaceChildren();
-    find("pin-title").textContent = "PIN";
-    find("pin-text").textContent = "One moment …";
-    this.#complain("");
-    find("pin-send").hidden = find("pad").hidden = true;
+    element("pin-fields").replaceChildren();
+    element("pin-title").textContent = "PIN";
+    element("pin-text").textContent = "Loading…";
+    this.#showError("");
+    element("pin-send").hidden = element("pad").hidden = true;
   }
 
   async #submit() {
     const inputs = this.#inputs;
-    const missing = inputs.find((input) => input.value.length !== DIGITS);
-    if (this.#busy) return;
+    const missing = inputs.find((input) => input.value.length !== PIN_DIGITS);
+    if (this.#isBusy) return;
     if (missing) {
       missing.focus();
       return;
     }
     const data = Object.fromEntries(inputs.map((input) => [input.name, input.value]));
     for (const input of inputs) input.value = "";
-    await this.#ask({ action: "data_exchange", data });
+    await this.#request({ action: "data_exchange", data });
   }
 
-  async #ask(request) {
+  async #request(content) {
     const token = this.#token;
-    this.#busy = true;
-    find("pin-send").disabled = true;
+    this.#isBusy = true;
+    element("pin-send").disabled = true;
     try {
-      const answer = await this.exchange.ask({ version: "3.0", flow_token: token, ...request });
+      const response = await this.channel.request({ version: "3.0", flow_token: token, ...content });
       if (this.#token !== token) return;
-      this.#answered(answer, token);
-    } catch (trouble) {
-      if (!(trouble instanceof Trouble)) throw trouble;
-      if (this.#token === token) this.#complain(trouble.message);
+      this.#handleResponse(response, token);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (this.#token === token) this.#showError(error.message);
     } finally {
-      this.#busy = false;
-      find("pin-send").disabled = false;
+      this.#isBusy = false;
+      element("pin-send").disabled = false;
     }
   }
 
-  #answered(answer, token) {
-    if (answer.error_msg) {
-      find("pin-text").textContent = "";
-      find("pin-fields").replaceChildren();
-      find("pin-send").hidden = find("pad").hidden = true;
-      this.#complain(answer.error_msg);
-      this.form.querySelector("[data-shut]").focus();
-    } else if (answer.screen === "SUCCESS") {
-      this.sheet.shut(restingPlace());
-      this.sent(token);
+  #handleResponse(response, token) {
+    if (response.error_msg) {
+      element("pin-text").textContent = "";
+      element("pin-fields").replaceChildren();
+      element("pin-send").hidden = element("pad").hidden = true;
+      this.#showError(response.error_msg);
+      this.form.querySelector("[data-close-sheet]").focus();
+    } else if (response.screen === "SUCCESS") {
+      this.sheet.close(getDefaultFocus());
+      this.onSuccess(token);
     } else {
-      this.#show(answer.data);
+      this.#show(response.data);
     }
   }
 
   #show(data) {
-    find("pin-title").textContent = data.heading;
-    find("pin-text").textContent = data.text.replaceAll("*", "");
-    find("pin-send").textContent = data.button;
-    find("pin-send").hidden = find("pad").hidden = false;
+    element("pin-title").textContent = data.heading;
+    element("pin-text").textContent = data.text.replaceAll("*", "");
+    element("pin-send").textContent = data.button;
+    element("pin-send").hidden = element("pad").hidden = false;
     const names = FIELDS.filter((name) => `${name}_label` in data);
-    find("pin-fields").replaceChildren(...names.map((name) => this.#field_of(name, data)));
-    this.#complain(data.error_message || "");
-    this.#enter(this.#inputs[0]);
+    element("pin-fields").replaceChildren(...names.map((name) => this.#createField(name, data)));
+    this.#showError(data.error_message || "");
+    this.#focusInput(this.#inputs[0]);
   }
 
-  #field_of(name, data) {
-    const label = make("label", "", data[`${name}_label`]);
-    const input = make("input", "digits");
-    Object.assign(input, { type: "password", name, id: `form-${name}`, maxLength: DIGITS, autocomplete: "off" });
+  #createField(name, data) {
+    const label = createElement("label", "", data[`${name}_label`]);
+    const input = createElement("input", "digits");
+    Object.assign(input, { type: "password", name, id: `form-${name}`, maxLength: PIN_DIGITS, autocomplete: "off" });
     input.inputMode = matchMedia("(pointer: coarse)").matches ? "none" : "numeric";
     input.setAttribute("aria-describedby", "pin-problem");
     input.placeholder = data.hint;
     label.htmlFor = input.id;
-    input.addEventListener("focus", () => { this.#field = input; });
+    input.addEventListener("focus", () => { this.#activeInput = input; });
     input.addEventListener("input", () => {
-      input.value = input.value.replace(/\D/g, "").slice(0, DIGITS);
-      this.#filled(input);
+      input.value = input.value.replace(/\D/g, "").slice(0, PIN_DIGITS);
+      this.#advance(input);
     });
-    return make("div", "field", label, input);
+    return createElement("div", "field", label, input);
   }
 
   #press(button) {
-    const input = this.#field;
+    const input = this.#activeInput;
     if (!button || !input) return;
     if ("delete" in button.dataset) input.value = input.value.slice(0, -1);
-    else input.value = (input.value + button.dataset.digit).slice(0, DIGITS);
-    this.#filled(input);
+    else input.value = (input.value + button.dataset.digit).slice(0, PIN_DIGITS);
+    this.#advance(input);
   }
 
-  #filled(input) {
-    if (input.value.length !== DIGITS) return;
-    const next = this.#inputs.find((one) => one.value.length !== DIGITS);
-    if (next) this.#enter(next);
+  #advance(input) {
+    if (input.value.length !== PIN_DIGITS) return;
+    const next = this.#inputs.find((one) => one.value.length !== PIN_DIGITS);
+    if (next) this.#focusInput(next);
   }
 
-  #enter(input) {
-    this.#field = input;
+  #focusInput(input) {
+    this.#activeInput = input;
     input?.focus();
   }
 
-  #complain(sentence) {
-    const place = find("pin-problem");
-    place.textContent = sentence;
-    place.hidden = !sentence;
+  #showError(message) {
+    const target = element("pin-problem");
+    target.textContent = message;
+    target.hidden = !message;
   }
 }
 
-// One request under a key of its own; the answer comes under the same key, with every bit of the
-// initial vector flipped.
-class Exchange {
+// Encrypts each request with a new key. The response uses the same key, with every bit of the
+// initialization vector flipped.
+class EncryptedChannel {
   #key = null;
 
-  constructor(line) {
-    this.line = line;
+  constructor(api) {
+    this.api = api;
   }
 
-  async ask(request) {
+  async request(content) {
     if (!globalThis.crypto?.subtle) {
-      throw new Trouble("Your browser encrypts only on localhost or over https. Open this page at one of those.");
+      throw new RequestError("Your browser can encrypt PINs only on localhost or over https. Open this page there.");
     }
-    const first = await this.#once(request);
-    if (first.status !== 421) return first.answer;
-    this.#key = null; // the messenger has another one by now
-    const second = await this.#once(request);
-    if (second.status === 421) throw new Trouble("The messenger cannot read this form. Is its key another one?");
-    return second.answer;
+    const first = await this.#send(content);
+    if (first.status !== 421) return first.content;
+    this.#key = null; // the messenger's key has changed
+    const second = await this.#send(content);
+    if (second.status === 421) throw new RequestError("The messenger could not decrypt the form. Check its form key.");
+    return second.content;
   }
 
-  async #once(request) {
-    this.#key ??= await this.#publicKey();
+  async #send(content) {
+    this.#key ??= await this.#loadPublicKey();
     const secret = crypto.getRandomValues(new Uint8Array(16));
     const vector = crypto.getRandomValues(new Uint8Array(16));
     const aes = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
-    const plain = new TextEncoder().encode(JSON.stringify(request));
-    const { status, body } = await this.line.exchange({
-      encrypted_aes_key: text(await crypto.subtle.encrypt({ name: "RSA-OAEP" }, this.#key, secret)),
-      encrypted_flow_data: text(await crypto.subtle.encrypt({ name: "AES-GCM", iv: vector }, aes, plain)),
-      initial_vector: text(vector),
+    const plain = new TextEncoder().encode(JSON.stringify(content));
+    const { status, body } = await this.api.submitForm({
+      encrypted_aes_key: toBase64(await crypto.subtle.encrypt({ name: "RSA-OAEP" }, this.#key, secret)),
+      encrypted_flow_data: toBase64(await crypto.subtle.encrypt({ name: "AES-GCM", iv: vector }, aes, plain)),
+      initial_vector: toBase64(vector),
     });
     if (status === 421) return { status };
     const flipped = vector.map((byte) => byte ^ 0xff);
     try {
-      const opened = await crypto.subtle.decrypt({ name: "AES-GCM", iv: flipped }, aes, bytes(body));
-      return { status, answer: JSON.parse(new TextDecoder().decode(opened)) };
+      const decrypted = await crypto.subtle.decrypt({ name: "AES-GCM", iv: flipped }, aes, fromBase64(body));
+      return { status, content: JSON.parse(new TextDecoder().decode(decrypted)) };
     } catch {
-      throw new Trouble("The messenger's answer cannot be read. Try again in a moment.");
+      throw new RequestError("The messenger's response could not be read. Try again in a moment.");
     }
   }
 
-  async #publicKey() {
-    const pem = await this.line.formKey();
-    if (!pem) throw new Trouble("The messenger has no forms here. Send the PIN as a message, if it asks for that.");
-    const der = bytes(pem.replace(/-----[A-Z ]+-----|\s/g, ""));
+  async #loadPublicKey() {
+    const pem = await this.api.getFormKey();
+    if (!pem) throw new RequestError("PIN forms are turned off. If you are asked for your PIN, send it as a message.");
+    const der = fromBase64(pem.replace(/-----[A-Z ]+-----|\s/g, ""));
     return crypto.subtle.importKey("spki", der, { name: "RSA-OAEP", hash: "SHA-256" }, false, ["encrypt"]);
   }
 }
 
-function text(buffer) {
+function toBase64(buffer) {
   return btoa(String.fromCharCode(...new Uint8Array(buffer)));
 }
 
-function bytes(encoded) {
-  return Uint8Array.from(atob(encoded), (sign) => sign.charCodeAt(0));
+function fromBase64(encoded) {
+  return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
 }

@@ -1,22 +1,22 @@
-// What slides over the chat from below: it has the focus until it is shut, and gives it back.
+// A sheet that slides over the chat. It keeps the focus until it is closed, and then returns it.
 
-// Where the focus goes when there is nothing to go back to. On a real phone a text field would open
-// the keyboard over the answer.
-export function restingPlace() {
-  return document.getElementById(matchMedia("(pointer: coarse)").matches ? "log" : "words");
+// Where the focus goes by default. On a phone, focusing the text field would open the keyboard over
+// the reply.
+export function getDefaultFocus() {
+  return document.getElementById(matchMedia("(pointer: coarse)").matches ? "log" : "message");
 }
 
 export class Sheet {
   #opener = null;
 
-  constructor(element, behind, shut = () => {}) {
+  constructor(element, background, onClose = () => {}) {
     this.element = element;
-    this.behind = behind;
-    this.onShut = shut;
-    element.querySelector("[data-shut]").addEventListener("click", () => this.shut());
+    this.background = background;
+    this.onClose = onClose;
+    element.querySelector("[data-close-sheet]").addEventListener("click", () => this.close());
     element.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.shut();
-      if (event.key === "Tab") this.#keepInside(event);
+      if (event.key === "Escape") this.close();
+      if (event.key === "Tab") this.#trapFocus(event);
     });
   }
 
@@ -27,21 +27,21 @@ export class Sheet {
   open(opener) {
     this.#opener = opener;
     this.element.hidden = false;
-    this.behind.inert = true;
+    this.background.inert = true;
   }
 
-  shut(focused = this.#opener) {
+  close(focusTarget = this.#opener) {
     if (!this.isOpen) return;
     this.element.hidden = true;
-    this.behind.inert = false;
-    this.onShut();
-    focused?.focus();
+    this.background.inert = false;
+    this.onClose();
+    focusTarget?.focus();
   }
 
-  #keepInside(event) {
-    const inside = [...this.element.querySelectorAll("button:not(:disabled), input")]
+  #trapFocus(event) {
+    const focusable = [...this.element.querySelectorAll("button:not(:disabled), input")]
       .filter((one) => one.getClientRects().length);
-    const [first, last] = [inside[0], inside[inside.length - 1]];
+    const [first, last] = [focusable[0], focusable[focusable.length - 1]];
     const [from, to] = event.shiftKey ? [first, last] : [last, first];
     if (document.activeElement === from) {
       event.preventDefault();

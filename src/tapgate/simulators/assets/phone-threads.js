@@ -1,8 +1,8 @@
-// Conversations as this tab remembers them. What came in is always read from the messenger anew;
-// what was sent from here is kept, in this tab only, beside the message that it followed.
+// Conversations of this tab. Received messages are always read from the messenger. Sent messages
+// are stored in this tab only, each with the ID of the message that it followed.
 
-const KEPT = "tapgate-phone";
-const MOST_KEPT = 100;
+const STORAGE_KEY = "tapgate-phone";
+const MAX_STORED_MESSAGES = 100;
 
 export class Thread {
   constructor({ phone, name, own = [] }) {
@@ -10,16 +10,16 @@ export class Thread {
     this.name = name || phone;
     this.own = own;
     this.messages = new Map();
-    this.entries = []; // both, in the order in which they are shown
+    this.entries = []; // received and sent messages, in display order
     this.loaded = false;
-    this.awaiting = false;
-    this.movedAt = 0;
+    this.awaitingReply = false;
+    this.lastActivityAt = 0;
   }
 
-  // Whether there was anything new.
-  take(messages) {
-    const fresh = messages.filter(({ id }) => !this.messages.has(id));
-    for (const message of fresh) {
+  /** Adds received messages; returns whether any of them was new. */
+  addReceived(messages) {
+    const newMessages = messages.filter(({ id }) => !this.messages.has(id));
+    for (const message of newMessages) {
       this.messages.set(message.id, message);
       this.entries.push(message);
       if (!this.loaded) this.entries.push(...this.own.filter(({ after }) => after === message.id));
@@ -28,52 +28,54 @@ export class Thread {
       this.entries.unshift(...this.own.filter(({ after }) => !this.messages.has(after)));
       this.loaded = true;
     }
-    if (!fresh.length) return false;
+    if (!newMessages.length) return false;
     for (const entry of this.own) if (entry.state === "sent") entry.state = "read";
-    this.awaiting = false;
-    this.movedAt = Date.now();
+    this.awaitingReply = false;
+    this.lastActivityAt = Date.now();
     return true;
   }
 
-  say(entry) {
+  /** Adds a message of the user and returns its entry. */
+  addSent(content) {
     const last = this.entries.findLast(({ parts }) => parts);
-    const said = { ...entry, at: Date.now(), after: last?.id || null, state: "sending" };
-    this.own.push(said);
-    this.entries.push(said);
-    this.awaiting = true;
-    this.movedAt = Date.now();
-    return said;
+    const entry = { ...content, at: Date.now(), after: last?.id || null, state: "sending" };
+    this.own.push(entry);
+    this.entries.push(entry);
+    this.awaitingReply = true;
+    this.lastActivityAt = Date.now();
+    return entry;
   }
 
-  get lastWords() {
+  /** The text of the last message, for the list of conversations. */
+  get preview() {
     const last = this.entries.at(-1);
     if (!last) return "";
-    if (!last.parts) return last.text || "Picture";
+    if (!last.parts) return last.text || "Image";
     const part = last.parts.at(-1);
     const content = part?.[part.type] || {};
-    const words = content.body?.text || content.body || content.text || content.filename || "";
-    return words.replaceAll("*", "");
+    const text = content.body?.text || content.body || content.text || content.filename || "";
+    return text.replaceAll("*", "");
   }
 }
 
-export function restored() {
+export function loadThreads() {
   try {
-    const { threads, active } = JSON.parse(sessionStorage.getItem(KEPT)) || {};
+    const { threads, active } = JSON.parse(sessionStorage.getItem(STORAGE_KEY)) || {};
     return { threads: (threads || []).map((one) => new Thread(one)), active };
   } catch {
     return { threads: [] };
   }
 }
 
-export function keep(threads, active) {
-  const shown = threads.map(({ phone, name, own }) => ({
+export function saveThreads(threads, active) {
+  const stored = threads.map(({ phone, name, own }) => ({
     phone,
     name,
-    own: own.slice(-MOST_KEPT).map(({ picture, ...rest }) => (picture ? { ...rest, text: rest.text || "Picture" } : rest)),
+    own: own.slice(-MAX_STORED_MESSAGES).map(({ picture, ...rest }) => (picture ? { ...rest, text: rest.text || "Image" } : rest)),
   }));
   try {
-    sessionStorage.setItem(KEPT, JSON.stringify({ threads: shown, active: active?.phone }));
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ threads: stored, active: active?.phone }));
   } catch {
-    // A full or closed store is no reason to stop talking.
+    // Storage is full or disabled: the chat works without it.
   }
 }

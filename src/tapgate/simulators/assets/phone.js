@@ -1,311 +1,311 @@
-// The phone: whose it is, what is said, what is shown.
+// The phone: who is chatting, what is sent and what is shown.
 
-import { bubbles, make, ownBubble, showState } from "./phone-bubbles.js";
+import { PhoneApi, RequestError } from "./phone-api.js";
+import { createElement, renderReceived, renderSent, showState } from "./phone-bubbles.js";
 import { PinForm } from "./phone-form.js";
-import { Line, Trouble } from "./phone-line.js";
-import { Sheet, restingPlace } from "./phone-sheet.js";
-import { Thread, keep, restored } from "./phone-threads.js";
+import { Sheet, getDefaultFocus } from "./phone-sheet.js";
+import { Thread, loadThreads, saveThreads } from "./phone-threads.js";
 
-const find = (id) => document.getElementById(id);
-const page = find("phone");
-const line = new Line(page.dataset.csrf);
-const behind = find("behind");
-const sheet = new Sheet(find("sheet"), behind);
-const pinForm = new PinForm(line, behind, (token) => say({ text: "PIN entered", kind: "lock" }, { form: token }));
+const element = (id) => document.getElementById(id);
+const root = element("phone");
+const api = new PhoneApi(root.dataset.csrf);
+const chat = element("chat");
+const sheet = new Sheet(element("sheet"), chat);
+const pinForm = new PinForm(api, chat, (token) => send({ text: "PIN entered", kind: "lock" }, { form: token }));
 
-const NUMBER = /^\+[1-9]\d{5,14}$/;
-const LARGEST_PICTURE = 5 * 1024 * 1024;
-const AWAITING_MS = 400;
-const LIVELY_MS = 1000;
-const IDLE_MS = 4000;
-const LIVELY_FOR_MS = 15_000;
-const PATIENCE_MS = 30_000;
-const SUGGESTED = ["menu", "balance", "help"];
+const PHONE_NUMBER = /^\+[1-9]\d{5,14}$/;
+const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
+const SEARCH_DELAY_MS = 250;
+const POLL_AWAITING_REPLY_MS = 400;
+const POLL_ACTIVE_MS = 1000;
+const POLL_IDLE_MS = 4000;
+const ACTIVE_PERIOD_MS = 15_000;
+const REPLY_TIMEOUT_MS = 30_000;
+const SUGGESTIONS = ["menu", "balance", "help"];
 
-let { threads, active } = restored();
-let timer = 0;
+let { threads, active } = loadThreads();
+let pollTimer = 0;
 let picture = null;
-// Until the messenger says otherwise: what is shown is kept, and a PIN must not be.
-let textPins = true;
+// Assumed until the messenger's form key is known: PINs may be sent as text, so they are masked.
+let masksPins = true;
 
-// Looking for what came in
+// Receiving
 
-async function look() {
-  clearTimeout(timer);
+async function poll() {
+  clearTimeout(pollTimer);
   const thread = active;
   if (!thread) return;
   if (document.hidden) return;
   try {
-    const messages = await line.messages(thread.phone);
+    const messages = await api.listMessages(thread.phone);
     const isFirst = !thread.loaded;
-    if (thread.take(messages) || isFirst) show(thread);
-    if (find("trouble").dataset.passes) complain("");
-  } catch (trouble) {
-    fail(trouble, "by itself");
+    if (thread.addReceived(messages) || isFirst) show(thread);
+    if (element("chat-error").dataset.temporary) showError("");
+  } catch (error) {
+    handleError(error, "temporary");
   }
-  if (thread.awaiting && Date.now() - thread.movedAt > PATIENCE_MS) thread.awaiting = false;
+  if (thread.awaitingReply && Date.now() - thread.lastActivityAt > REPLY_TIMEOUT_MS) thread.awaitingReply = false;
   showPresence();
-  clearTimeout(timer);
-  timer = setTimeout(look, pace(active));
+  clearTimeout(pollTimer);
+  pollTimer = setTimeout(poll, getPollInterval(active));
 }
 
-function pace(thread) {
-  if (thread.awaiting) return AWAITING_MS;
-  return Date.now() - thread.movedAt < LIVELY_FOR_MS ? LIVELY_MS : IDLE_MS;
+function getPollInterval(thread) {
+  if (thread.awaitingReply) return POLL_AWAITING_REPLY_MS;
+  return Date.now() - thread.lastActivityAt < ACTIVE_PERIOD_MS ? POLL_ACTIVE_MS : POLL_IDLE_MS;
 }
 
-function fail(trouble, passes = "") {
-  if (!(trouble instanceof Trouble)) throw trouble;
-  complain(trouble.message, passes);
+function handleError(error, temporary = "") {
+  if (!(error instanceof RequestError)) throw error;
+  showError(error.message, temporary);
 }
 
-// What passes by itself is taken back as soon as it has; the rest when something else is done.
-function complain(sentence, passes = "") {
-  const place = find("trouble");
-  if (place.textContent === sentence) return;
-  place.dataset.passes = passes;
-  place.textContent = sentence;
-  place.hidden = !sentence;
+// A temporary error is removed by the next successful poll, any other by the next action.
+function showError(message, temporary = "") {
+  const target = element("chat-error");
+  if (target.textContent === message) return;
+  target.dataset.temporary = temporary;
+  target.textContent = message;
+  target.hidden = !message;
 }
 
-// Saying something
+// Sending
 
-async function say(entry, message) {
+async function send(content, message) {
   const thread = active;
-  if (!thread) return complain("Choose whose phone this is first.");
-  const said = thread.say(entry);
-  complain("");
+  if (!thread) return showError("Select a customer first.");
+  const entry = thread.addSent(content);
+  showError("");
   show(thread);
   try {
-    await line.send(thread.phone, message);
-    if (said.state === "sending") said.state = "sent";
-  } catch (trouble) {
-    said.state = "failed";
-    thread.awaiting = false;
-    fail(trouble);
+    await api.sendMessage(thread.phone, message);
+    if (entry.state === "sending") entry.state = "sent";
+  } catch (error) {
+    entry.state = "failed";
+    thread.awaitingReply = false;
+    handleError(error);
   }
   show(thread);
-  look();
+  poll();
 }
 
-const tap = {
-  option: (option, kind) => say({ text: option.title }, { tapped: { id: option.id, title: option.title, kind } }),
+const tapHandlers = {
+  option: (option, kind) => send({ text: option.title }, { tapped: { id: option.id, title: option.title, kind } }),
   list: openList,
   form: (token, opener) => pinForm.open(token, opener),
 };
 
 function openList(action, opener) {
-  find("sheet-title").textContent = action.button;
+  element("sheet-title").textContent = action.button;
   const parts = [];
   for (const { title, rows } of action.sections) {
-    if (title) parts.push(make("h3", "", title));
-    parts.push(...rows.map(rowOf));
+    if (title) parts.push(createElement("h3", "", title));
+    parts.push(...rows.map(createRow));
   }
-  find("sheet-rows").replaceChildren(...parts);
+  element("sheet-rows").replaceChildren(...parts);
   sheet.open(opener);
-  find("sheet-rows").querySelector("button").focus();
+  element("sheet-rows").querySelector("button").focus();
 }
 
-function rowOf(row) {
-  const button = make("button", "row", make("strong", "", row.title));
+function createRow(row) {
+  const button = createElement("button", "row", createElement("strong", "", row.title));
   button.type = "button";
-  if (row.description) button.append(make("span", "", row.description));
+  if (row.description) button.append(createElement("span", "", row.description));
   button.addEventListener("click", () => {
-    sheet.shut(restingPlace());
-    tap.option(row, "list");
+    sheet.close(getDefaultFocus());
+    tapHandlers.option(row, "list");
   });
   return button;
 }
 
-find("composer").addEventListener("submit", (event) => {
+element("composer").addEventListener("submit", (event) => {
   event.preventDefault();
-  const words = find("words").value.trim();
+  const text = element("message").value.trim();
   if (picture) {
-    say({ picture }, { picture });
+    send({ picture }, { picture });
     removePicture();
   }
-  if (!words) return;
-  find("words").value = "";
-  // Where PINs are written as messages, they are not shown either.
-  const shown = textPins ? words.replace(/(?<!\d)\d{4}(?!\d)/g, "••••") : words;
-  say({ text: shown }, { text: words });
+  if (!text) return;
+  element("message").value = "";
+  const displayed = masksPins ? text.replace(/(?<!\d)\d{4}(?!\d)/g, "••••") : text;
+  send({ text: displayed }, { text });
 });
 
-// Pictures
+// Images
 
-find("attach").addEventListener("click", () => find("file").click());
-find("file").addEventListener("change", () => {
-  const [file] = find("file").files;
-  find("file").value = "";
+element("attach").addEventListener("click", () => element("file").click());
+element("file").addEventListener("change", () => {
+  const [file] = element("file").files;
+  element("file").value = "";
   if (!file) return;
-  if (!["image/jpeg", "image/png"].includes(file.type)) return complain("Only JPEG and PNG pictures can be sent.");
-  if (file.size > LARGEST_PICTURE) return complain("A picture may have at most 5 MB.");
+  if (!["image/jpeg", "image/png"].includes(file.type)) return showError("Only JPEG and PNG images are supported.");
+  if (file.size > MAX_IMAGE_BYTES) return showError("Images can be up to 5 MB.");
   const reader = new FileReader();
   reader.addEventListener("load", () => {
     picture = reader.result;
-    find("preview-picture").src = picture;
-    find("preview-name").textContent = file.name;
-    find("preview").hidden = false;
-    find("log").scrollTop = find("log").scrollHeight;
-    complain("");
-    find("words").focus();
+    element("preview-picture").src = picture;
+    element("preview-name").textContent = file.name;
+    element("preview").hidden = false;
+    element("log").scrollTop = element("log").scrollHeight;
+    showError("");
+    element("message").focus();
   });
   reader.readAsDataURL(file);
 });
-find("preview-remove").addEventListener("click", () => {
+element("preview-remove").addEventListener("click", () => {
   removePicture();
-  find("attach").focus();
+  element("attach").focus();
 });
 
 function removePicture() {
   picture = null;
-  find("preview").hidden = true;
-  find("preview-picture").removeAttribute("src");
+  element("preview").hidden = true;
+  element("preview-picture").removeAttribute("src");
 }
 
-// Showing a conversation
+// Rendering a conversation
 
 function show(thread) {
-  keep(threads, active);
+  saveThreads(threads, active);
   showConversations();
   if (thread !== active) return;
-  const log = find("log");
+  const log = element("log");
   if (log.dataset.phone !== thread.phone) {
     log.dataset.phone = thread.phone;
     log.replaceChildren();
-    thread.shown = new Map();
+    thread.bubbles = new Map();
   }
-  log.querySelector(".suggested")?.remove();
+  log.querySelector(".suggestions")?.remove();
   log.querySelector(".typing")?.remove();
   for (const entry of thread.entries) showEntry(log, thread, entry);
-  if (!thread.entries.length && thread.loaded) log.append(suggestions());
+  if (!thread.entries.length && thread.loaded) log.append(createSuggestions());
   showPresence();
   log.scrollTop = log.scrollHeight;
 }
 
-// Only what is new is put in, so that screen readers tell that and nothing else.
+// Only new messages are inserted, so that screen readers announce nothing else.
 function showEntry(log, thread, entry) {
-  const bubble = thread.shown.get(entry);
+  const bubble = thread.bubbles.get(entry);
   if (!bubble) {
-    const made = entry.parts ? bubbles(entry, tap) : [ownBubble(entry)];
-    log.append(...made);
-    thread.shown.set(entry, made[0]);
+    const bubbles = entry.parts ? renderReceived(entry, tapHandlers) : [renderSent(entry)];
+    log.append(...bubbles);
+    thread.bubbles.set(entry, bubbles[0]);
   } else if (!entry.parts) showState(bubble, entry.state);
 }
 
-function suggestions() {
-  const place = make("div", "suggested", make("p", "quiet", "Say hello, or try one of these:"));
-  for (const words of SUGGESTED) {
-    const button = make("button", "", words);
+function createSuggestions() {
+  const suggestions = createElement("div", "suggestions", createElement("p", "quiet", "Say hello, or try one of these:"));
+  for (const text of SUGGESTIONS) {
+    const button = createElement("button", "", text);
     button.type = "button";
     button.addEventListener("click", () => {
-      restingPlace().focus();
-      say({ text: words }, { text: words });
+      getDefaultFocus().focus();
+      send({ text }, { text });
     });
-    place.append(button);
+    suggestions.append(button);
   }
-  return place;
+  return suggestions;
 }
 
 function showPresence() {
-  const typing = Boolean(active?.awaiting);
-  find("presence").textContent = typing ? "typing …" : "online";
-  const log = find("log");
+  const isTyping = Boolean(active?.awaitingReply);
+  element("presence").textContent = isTyping ? "typing…" : "online";
+  const log = element("log");
   const dots = log.querySelector(".typing");
-  if (typing && !dots) {
-    const made = make("div", "bubble typing", make("span"), make("span"), make("span"));
-    made.setAttribute("aria-hidden", "true");
-    log.append(made);
+  if (isTyping && !dots) {
+    const bubble = createElement("div", "bubble typing", createElement("span"), createElement("span"), createElement("span"));
+    bubble.setAttribute("aria-hidden", "true");
+    log.append(bubble);
     log.scrollTop = log.scrollHeight;
-  } else if (!typing) dots?.remove();
+  } else if (!isTyping) dots?.remove();
 }
 
-// Whose phone
+// Selecting a customer
 
-function use(person) {
+function selectPerson(person) {
   let thread = threads.find(({ phone }) => phone === person.phone);
   if (!thread) threads.unshift((thread = new Thread(person)));
   if (person.name) thread.name = person.name;
   active = thread;
-  thread.shown = null;
-  find("log").removeAttribute("data-phone");
-  sheet.shut();
-  pinForm.sheet.shut();
+  thread.bubbles = null;
+  element("log").removeAttribute("data-phone");
+  sheet.close();
+  pinForm.sheet.close();
   removePicture();
-  complain("");
-  find("whose-name").textContent = thread.name;
-  find("own-number").textContent = thread.phone;
+  showError("");
+  element("person-name").textContent = thread.name;
+  element("own-number").textContent = thread.phone;
   show(thread);
-  look();
+  poll();
 }
 
 function showConversations() {
-  const buttons = threads.map((thread) => {
-    const button = personButton({ name: thread.name, phone: thread.lastWords.slice(0, 60) || thread.phone }, () => use(thread));
+  const items = threads.map((thread) => {
+    const button = createPersonButton({ name: thread.name, phone: thread.preview.slice(0, 60) || thread.phone }, () => selectPerson(thread));
     if (thread === active) button.setAttribute("aria-current", "true");
-    return make("li", "", button);
+    return createElement("li", "", button);
   });
-  const list = find("conversations");
+  const list = element("conversations");
   const focused = [...list.querySelectorAll("button")].indexOf(document.activeElement);
-  list.replaceChildren(...buttons);
+  list.replaceChildren(...items);
   if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
 }
 
-function personButton({ name, phone }, act) {
-  const button = make("button", "", make("strong", "", name), make("span", "", phone));
+function createPersonButton({ name, phone }, onClick) {
+  const button = createElement("button", "", createElement("strong", "", name), createElement("span", "", phone));
   button.type = "button";
-  button.addEventListener("click", act);
+  button.addEventListener("click", onClick);
   return button;
 }
 
-let searching = 0;
-find("who").addEventListener("input", () => {
-  clearTimeout(searching);
-  searching = setTimeout(search, 250);
+let searchTimer = 0;
+element("person-search").addEventListener("input", () => {
+  clearTimeout(searchTimer);
+  searchTimer = setTimeout(search, SEARCH_DELAY_MS);
 });
-find("who").addEventListener("keydown", (event) => {
+element("person-search").addEventListener("keydown", (event) => {
   if (event.key !== "Enter") return;
   event.preventDefault();
-  find("found").querySelector("button")?.click();
+  element("results").querySelector("button")?.click();
 });
 
 async function search() {
-  const asked = find("who").value.trim();
-  if (!asked) return showFound([], "");
+  const text = element("person-search").value.trim();
+  if (!text) return showResults([], "");
   try {
-    const people = await line.people(asked);
-    if (asked !== find("who").value.trim()) return;
-    const number = asked.replace(/[\s().-]/g, "");
-    const known = people.some(({ phone }) => phone === number);
-    if (NUMBER.test(number) && !known) people.unshift({ name: "New number", phone: number, isNew: true });
-    showFound(people, people.length ? "" : "Nobody is called that. A new number begins with + and its country.");
-  } catch (trouble) {
-    fail(trouble);
+    const people = await api.searchPeople(text);
+    if (text !== element("person-search").value.trim()) return;
+    const number = text.replace(/[\s().-]/g, "");
+    const isKnown = people.some(({ phone }) => phone === number);
+    if (PHONE_NUMBER.test(number) && !isKnown) people.unshift({ name: "New number", phone: number, isNew: true });
+    showResults(people, people.length ? "" : "No customers match. Start a new number with + and the country code.");
+  } catch (error) {
+    handleError(error);
   }
 }
 
-function showFound(people, note) {
-  const choose = ({ name, phone, isNew }) => () => {
-    find("who").value = "";
-    showFound([], "");
-    use({ phone, name: isNew ? phone : name });
-    if (isSmall()) find("whose").open = false;
-    restingPlace().focus();
+function showResults(people, note) {
+  const createHandler = ({ name, phone, isNew }) => () => {
+    element("person-search").value = "";
+    showResults([], "");
+    selectPerson({ phone, name: isNew ? phone : name });
+    if (isSmallScreen()) element("person").open = false;
+    getDefaultFocus().focus();
   };
-  find("found").replaceChildren(...people.map((one) => make("li", "", personButton(one, choose(one)))));
-  find("found-note").textContent = note;
+  element("results").replaceChildren(...people.map((person) => createElement("li", "", createPersonButton(person, createHandler(person)))));
+  element("results-note").textContent = note;
 }
 
-function isSmall() {
+function isSmallScreen() {
   return matchMedia("(max-width: 50rem)").matches;
 }
 
-// The start
+// Startup
 
-document.addEventListener("visibilitychange", look);
-if (isSmall()) find("whose").open = false;
+document.addEventListener("visibilitychange", poll);
+if (isSmallScreen()) element("person").open = false;
 active = threads.find(({ phone }) => phone === active) || threads[0];
-if (!active && page.dataset.phone) active = new Thread({ phone: page.dataset.phone, name: page.dataset.name });
-if (active) use(active);
-else complain("Choose whose phone this is: search for somebody, or type a new number.");
-line.formKey().then((key) => { textPins = !key; }, () => {});
+if (!active && root.dataset.phone) active = new Thread({ phone: root.dataset.phone, name: root.dataset.name });
+if (active) selectPerson(active);
+else showError("Search for a customer or enter a new number to start.");
+api.getFormKey().then((key) => { masksPins = !key; }, () => {});

@@ -1,71 +1,71 @@
-// The terminal: what is on its screen, and what its keys do.
-import { amounts } from "./amounts.js";
-import { cardChooser, masked, realCards } from "./cards.js";
-import { keyring } from "./keys.js";
-import { exchange } from "./line.js";
-import { receiptRoll } from "./receipts.js";
-import { declined } from "./words.js";
+// The terminal: its screen and its keys.
+import { createAmountFormatter } from "./amounts.js";
+import { createCardPicker, listenForPhysicalCards, maskSerial } from "./cards.js";
+import { describeError } from "./error-texts.js";
+import { createKeyring } from "./keys.js";
+import { createReceiptList } from "./receipts.js";
+import { sendSigned } from "./request-inspector.js";
 
-const part = (id) => document.getElementById(id);
-const root = part("pos");
-if (root) switchOn();
+const element = (id) => document.getElementById(id);
+const root = element("pos");
+if (root) startTerminal();
 
-function switchOn() {
+function startTerminal() {
   if (!globalThis.crypto?.subtle) {
-    part("insecure").hidden = false;
-    for (const button of part("device").querySelectorAll("button, input")) button.disabled = true;
+    element("insecure").hidden = false;
+    for (const button of element("device").querySelectorAll("button, input")) button.disabled = true;
     return;
   }
 
   const PIN_DIGITS = 4;
-  const MOST_DIGITS = 12;
-  const money = amounts(root.dataset.currency, Number(root.dataset.decimals));
-  const keys = keyring(root.dataset.csrf, terminal);
-  const roll = receiptRoll(startRefund);
-  const cards = cardChooser((card) => {
-    part("tap-words").textContent = card.holder ? `Tap ${card.holder}'s card` : `Tap card ${card.serial}`;
+  const MAX_AMOUNT_DIGITS = 12;
+  const amounts = createAmountFormatter(root.dataset.currency, Number(root.dataset.decimals));
+  const keyring = createKeyring(root.dataset.csrf, getTerminal);
+  const receipts = createReceiptList(startRefund);
+  const cards = createCardPicker((card) => {
+    element("tap-label").textContent = card.holder ? `Tap ${card.holder}'s card` : `Tap card ${card.serial}`;
   });
-  realCards(tapReal);
+  listenForPhysicalCards(tapPhysicalCard);
 
   let mode = "payment";
   let screen = "amount"; // amount, tap, pin, busy, done
   let minor = "";
   let pin = "";
-  let order = null; // {path, value, onDone}: what is being asked, or was asked last
-  let refunded = null; // the receipt that a refund is of
+  let request = null; // {path, value, onSuccess}: the current or the last request
+  let refundedReceipt = null; // the receipt of the payment to refund
 
-  function terminal() {
-    const { value, dataset } = part("terminal").selectedOptions[0];
+  function getTerminal() {
+    const { value, dataset } = element("terminal").selectedOptions[0];
     return { id: value, processor: dataset.processor, merchant: dataset.merchant, name: dataset.name };
   }
 
   function show(title, main, note = "", tone = "") {
-    part("screen-title").textContent = title;
-    part("screen-main").textContent = main;
-    part("screen-note").textContent = note;
-    part("screen").className = `screen ${tone}`;
-    part("device").dataset.screen = screen;
-    part("terminal").disabled = screen === "busy"; // the answer is for the one that asked
-    part("again").hidden = screen !== "done" || !order?.value.request_id;
-    part("fresh").hidden = screen !== "done";
+    element("screen-title").textContent = title;
+    element("screen-main").textContent = main;
+    element("screen-note").textContent = note;
+    element("screen").className = `screen ${tone}`;
+    element("device").dataset.screen = screen;
+    element("terminal").disabled = screen === "busy"; // the response belongs to this terminal
+    element("replay").hidden = screen !== "done" || !request?.value.request_id;
+    element("new-payment").hidden = screen !== "done";
   }
 
-  function start() {
-    [minor, pin, order, refunded] = ["", "", null, null];
+  function reset() {
+    [minor, pin, request, refundedReceipt] = ["", "", null, null];
     if (mode === "payment") return askAmount();
-    askTap(mode === "balance" ? "The balance is told to whoever knows the PIN." : "");
+    askTap(mode === "balance" ? "The balance requires the cardholder's PIN." : "");
   }
 
   function askAmount(note = "") {
     screen = "amount";
-    const title = refunded ? `Refund of ${refunded.amount}` : "Amount";
-    show(title, money.shown(minor || "0"), note || (minor ? "OK goes on." : `Type it in the smallest coins: 3 5 0 0 is ${money.shown("3500")}.`));
+    const title = refundedReceipt ? `Refund of ${refundedReceipt.amount}` : "Amount";
+    show(title, amounts.format(minor || "0"), note || (minor ? "Press OK to continue." : `Enter digits only: 3500 = ${amounts.format("3500")}.`));
   }
 
   function askTap(note = "") {
     screen = "tap";
-    const title = { payment: "To pay", balance: "Balance", lookup: "Look up" }[mode];
-    show(title, mode === "payment" ? money.shown(minor) : "Tap card", note || "Hold the card to the terminal, or press OK.");
+    const title = { payment: "Amount due", balance: "Balance", lookup: "Look up" }[mode];
+    show(title, mode === "payment" ? amounts.format(minor) : "Tap card", note || "Tap the card or press OK.");
   }
 
   function askPin(note = "", tone = "") {
@@ -74,153 +74,153 @@ function switchOn() {
     show("PIN", dots, note || `${pin.length} of ${PIN_DIGITS} digits.`, tone);
   }
 
-  function setMode(wanted) {
-    mode = wanted;
+  function setMode(newMode) {
+    mode = newMode;
     for (const button of document.querySelectorAll("[data-mode]")) {
       button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
     }
-    start();
+    reset();
   }
 
   function tap() {
     if (screen === "busy") return;
-    if (!cards.chosen) return show("Card", "–", "Choose a card first.");
+    if (!cards.selected) return show("Card", "–", "Select a card first.");
     if (screen === "done" || screen === "pin") return;
-    if (mode === "payment" && (refunded || !minor)) return askAmount("Type an amount first.");
-    moveCard();
-    order = ordered(cards.chosen);
-    if (mode === "balance" || (mode === "payment" && part("with-pin").checked)) return askPin();
-    carryOut();
+    if (mode === "payment" && (refundedReceipt || !minor)) return askAmount("Enter an amount first.");
+    animateTap();
+    request = buildRequest(cards.selected);
+    if (mode === "balance" || (mode === "payment" && element("with-pin").checked)) return askPin();
+    submit();
   }
 
-  function moveCard() {
-    part("tap").classList.remove("tapped");
-    void part("tap").offsetWidth; // so that the movement begins anew
-    part("tap").classList.add("tapped");
+  function animateTap() {
+    element("tap").classList.remove("tapped");
+    void element("tap").offsetWidth; // restarts the animation
+    element("tap").classList.add("tapped");
   }
 
-  function ordered(card) {
-    if (mode === "balance") return { path: "/api/v1/pos/verify-card", value: { card_serial: card.serial }, onDone: tellBalance };
-    if (mode === "lookup") return { path: "/api/v1/pos/lookup-card", value: { card_identifier: card.serial }, onDone: tellCard };
+  function buildRequest(card) {
+    if (mode === "balance") return { path: "/api/v1/pos/verify-card", value: { card_serial: card.serial }, onSuccess: showBalance };
+    if (mode === "lookup") return { path: "/api/v1/pos/lookup-card", value: { card_identifier: card.serial }, onSuccess: showCard };
     return {
       path: "/api/v1/pos/payment",
-      value: { request_id: crypto.randomUUID(), card_serial: card.serial, amount: money.plain(minor) },
+      value: { request_id: crypto.randomUUID(), card_serial: card.serial, amount: amounts.toDecimal(minor) },
       card,
-      onDone: approved,
+      onSuccess: showPayment,
     };
   }
 
-  async function carryOut() {
+  async function submit() {
     screen = "busy";
-    show("One moment", "…");
+    show("Processing", "…");
     try {
-      finish(await exchange(await keys.current(), order.path, order.value));
-    } catch (problem) {
+      showResult(await sendSigned(await keyring.getKey(), request.path, request.value));
+    } catch (error) {
       screen = "done";
-      const words = problem instanceof TypeError ? "No answer came. Send the same request again: nothing is paid twice." : problem.message;
-      show("No answer", "–", words, "bad");
+      const note = error instanceof TypeError ? "The outcome is unknown. Replay the request to get it. It is executed only once." : error.message;
+      show("No response", "–", note, "bad");
     }
   }
 
-  function finish(result) {
+  function showResult(result) {
     pin = "";
-    const code = result.answer.code;
-    if (!result.ok && code === "PIN_REQUIRED") return askPin("This payment needs the PIN.");
-    if (!result.ok && code === "INVALID_PIN") return askPin(`Declined. ${declined(result.answer)} Type it again, or cancel.`, "bad");
+    const code = result.body.code;
+    if (!result.ok && code === "PIN_REQUIRED") return askPin(describeError(result.body));
+    if (!result.ok && code === "INVALID_PIN") return askPin(`Declined. ${describeError(result.body)} Try again or cancel.`, "bad");
     screen = "done";
-    if (!result.ok) return show("✕ Declined", code ?? String(result.status), declined(result.answer), "bad");
-    order.onDone(result);
+    if (!result.ok) return show("✕ Declined", code ?? String(result.status), describeError(result.body), "bad");
+    request.onSuccess(result);
   }
 
-  const oncemore = (result) => (result.replayed ? " Answered before: this is the same transaction, and no money moved again." : "");
+  const replayNote = (result) => (result.replayed ? " Replayed: same transaction, no money moved." : "");
 
-  function approved(result) {
-    const { answer } = result;
-    const held = answer.status === "under_review";
-    const words = held ? answer.message : `Approval code ${answer.approval_code}. Left in the wallet: ${answer.remaining_balance}.`;
-    show(held ? "▲ Held for review" : "✓ Approved", answer.amount, words + oncemore(result), held ? "warn" : "good");
-    roll.print({
-      ...paper("Payment", answer, masked(order.card.serial)),
-      approval: answer.approval_code,
-      refundable: held ? null : answer.amount,
+  function showPayment(result) {
+    const { body } = result;
+    const isHeld = body.status === "under_review";
+    const note = isHeld ? body.message : `Approval code ${body.approval_code}. Remaining balance: ${body.remaining_balance}.`;
+    show(isHeld ? "▲ Held for review" : "✓ Approved", body.amount, note + replayNote(result), isHeld ? "warn" : "good");
+    receipts.print({
+      ...buildReceipt("Payment", body, maskSerial(request.card.serial)),
+      approval: body.approval_code,
+      refundable: isHeld ? null : body.amount,
     });
   }
 
-  function paper(kind, answer, card) {
-    const { id, merchant, name } = terminal();
-    const status = answer.status.replaceAll("_", " ");
-    return { kind, merchant, terminal: name, terminalId: id, when: Date.now(), card, amount: answer.amount, status, transaction: answer.transaction_id };
+  function buildReceipt(kind, body, card) {
+    const { id, merchant, name } = getTerminal();
+    const status = body.status.replaceAll("_", " ");
+    return { kind, merchant, terminal: name, terminalId: id, when: Date.now(), card, amount: body.amount, status, transaction: body.transaction_id };
   }
 
   function startRefund(receipt) {
     if (screen === "busy") return;
-    if (terminal().id !== receipt.terminalId) {
-      part("terminal").value = receipt.terminalId; // only who was paid can give back
+    if (getTerminal().id !== receipt.terminalId) {
+      element("terminal").value = receipt.terminalId; // only the merchant that was paid can refund
       changeTerminal();
     }
     setMode("payment");
-    refunded = receipt;
-    minor = money.minorOf(receipt.refundable);
-    askAmount("All that is left. OK gives it back; clear it to give back less.");
-    part("device").scrollIntoView({ block: "nearest" });
+    refundedReceipt = receipt;
+    minor = amounts.toMinorUnits(receipt.refundable);
+    askAmount("Press OK to refund this amount, or Clear to enter less.");
+    element("device").scrollIntoView({ block: "nearest" });
   }
 
   function refund() {
-    const of = refunded;
-    order = {
+    const receipt = refundedReceipt;
+    request = {
       path: "/api/v1/pos/refund",
       value: {
         request_id: crypto.randomUUID(),
-        original_transaction_id: of.transaction,
-        amount: money.plain(minor),
-        reason: "Given back at the terminal",
+        original_transaction_id: receipt.transaction,
+        amount: amounts.toDecimal(minor),
+        reason: "Refunded at the terminal",
       },
-      onDone: (result) => gaveBack(result, of),
+      onSuccess: (result) => showRefund(result, receipt),
     };
-    carryOut();
+    submit();
   }
 
-  function gaveBack(result, of) {
-    const { answer } = result;
-    const left = Number(money.minorOf(answer.refundable_amount)) > 0;
-    show("✓ Refunded", answer.amount, `Left to refund: ${answer.refundable_amount}.${oncemore(result)}`, "good");
-    if (!result.replayed) roll.leave(of.transaction, left ? answer.refundable_amount : null);
-    roll.print({ ...paper("Refund", answer, of.card), approval: null, refundable: null });
+  function showRefund(result, receipt) {
+    const { body } = result;
+    const isPartial = Number(amounts.toMinorUnits(body.refundable_amount)) > 0;
+    show("✓ Refunded", body.amount, `Still refundable: ${body.refundable_amount}.${replayNote(result)}`, "good");
+    if (!result.replayed) receipts.setRefundable(receipt.transaction, isPartial ? body.refundable_amount : null);
+    receipts.print({ ...buildReceipt("Refund", body, receipt.card), approval: null, refundable: null });
   }
 
-  function tellBalance({ answer }) {
-    show(answer.is_active ? "✓ Balance" : "✕ Not active", answer.balance ?? "–", `${answer.holder_name ?? "Nobody"}. ${answer.message}.`, answer.is_active ? "good" : "bad");
+  function showBalance({ body }) {
+    show(body.is_active ? "✓ Balance" : "✕ Not active", body.balance ?? "–", `${body.holder_name ?? "Unassigned"}. ${body.message}.`, body.is_active ? "good" : "bad");
   }
 
-  function tellCard({ answer }) {
-    const active = answer.status === "ACTIVE";
-    show(active ? "✓ Card found" : "▲ Card found", answer.card_serial, `${answer.holder_name ?? "Nobody's"} · ${answer.status.toLowerCase()}`, active ? "good" : "warn");
+  function showCard({ body }) {
+    const isActive = body.status === "ACTIVE";
+    show(isActive ? "✓ Card found" : "▲ Card found", body.card_serial, `${body.holder_name ?? "Unassigned"} · ${body.status.toLowerCase()}`, isActive ? "good" : "warn");
   }
 
-  /** A real card is looked up by its UID, as a real terminal does; then it is tapped. */
-  async function tapReal(uid) {
+  /** Looks a physical card up by its UID, as a real terminal does, then taps it. */
+  async function tapPhysicalCard(uid) {
     if (screen === "busy") return;
     try {
-      const result = await exchange(await keys.current(), "/api/v1/pos/lookup-card", { card_identifier: uid });
-      if (!result.ok) return show("✕ Card", uid, declined(result.answer), "bad");
-      cards.choose({ serial: result.answer.card_serial, holder: result.answer.holder_name });
-      part("nfc-says").textContent = `${uid} is card ${result.answer.card_serial}.`;
-      if (screen === "tap" || (screen === "amount" && minor && !refunded)) tap();
-    } catch (problem) {
-      part("nfc-says").textContent = `The card could not be looked up. ${problem.message}`;
+      const result = await sendSigned(await keyring.getKey(), "/api/v1/pos/lookup-card", { card_identifier: uid });
+      if (!result.ok) return show("✕ Card", uid, describeError(result.body), "bad");
+      cards.select({ serial: result.body.card_serial, holder: result.body.holder_name });
+      element("nfc-status").textContent = `UID ${uid} is card ${result.body.card_serial}.`;
+      if (screen === "tap" || (screen === "amount" && minor && !refundedReceipt)) tap();
+    } catch (error) {
+      element("nfc-status").textContent = `Card lookup failed. ${error.message}`;
     }
   }
 
   function changeTerminal() {
-    keys.putAway();
-    part("device-merchant").textContent = terminal().merchant;
-    part("device-name").textContent = terminal().name;
-    start();
+    keyring.deleteKey();
+    element("device-merchant").textContent = getTerminal().merchant;
+    element("device-name").textContent = getTerminal().name;
+    reset();
   }
 
   function typeAmount(digits) {
     const typed = (minor + digits).replace(/^0+/, "");
-    if (typed.length <= MOST_DIGITS) minor = typed;
+    if (typed.length <= MAX_AMOUNT_DIGITS) minor = typed;
     askAmount();
   }
 
@@ -229,15 +229,15 @@ function switchOn() {
     askPin();
   }
 
-  function ok() {
-    if (screen === "amount" && !minor) return askAmount("Type an amount first.");
-    if (screen === "amount") return refunded ? refund() : askTap();
+  function pressOk() {
+    if (screen === "amount" && !minor) return askAmount("Enter an amount first.");
+    if (screen === "amount") return refundedReceipt ? refund() : askTap();
     if (screen === "tap") return tap();
-    if (screen === "done") return start();
+    if (screen === "done") return reset();
     if (screen !== "pin") return;
-    if (pin.length < PIN_DIGITS) return askPin(`A PIN has ${PIN_DIGITS} digits.`);
-    order.value.pin = pin;
-    carryOut();
+    if (pin.length < PIN_DIGITS) return askPin(`Enter all ${PIN_DIGITS} digits.`);
+    request.value.pin = pin;
+    submit();
   }
 
   function erase(all) {
@@ -252,25 +252,25 @@ function switchOn() {
 
   function press(key) {
     if (screen === "busy") return;
-    if (key === "ok") return ok();
-    if (key === "cancel") return start();
+    if (key === "ok") return pressOk();
+    if (key === "cancel") return reset();
     if (key === "clear" || key === "back") return erase(key === "clear");
-    if (screen === "done") start();
+    if (screen === "done") reset();
     if (screen === "pin") typePin(key);
     else if (screen === "amount") typeAmount(key);
   }
 
-  const TYPED = { Enter: "ok", Escape: "cancel", Backspace: "back" };
+  const KEYS_BY_NAME = { Enter: "ok", Escape: "cancel", Backspace: "back" };
 
-  function typed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || part("dialog").open) return;
+  function onKeyDown(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || element("dialog").open) return;
     if (event.target.closest("input:not([type=checkbox]), select, textarea")) return;
     const isDigit = /^\d$/.test(event.key);
-    const key = isDigit ? event.key : TYPED[event.key];
+    const key = isDigit ? event.key : KEYS_BY_NAME[event.key];
     if (!key || (key === "ok" && event.target.closest("button, a, summary"))) return;
     event.preventDefault();
-    // Who types digits means the terminal, so the next Enter is its OK, wherever the focus was.
-    if (isDigit) part("device").focus({ preventScroll: true });
+    // Digits are meant for the terminal, so it takes the focus and the next Enter is its OK.
+    if (isDigit) element("device").focus({ preventScroll: true });
     press(key);
   }
 
@@ -281,11 +281,11 @@ function switchOn() {
   for (const button of document.querySelectorAll("[data-mode]")) {
     button.addEventListener("click", () => { if (screen !== "busy") setMode(button.dataset.mode); });
   }
-  part("tap").addEventListener("mousedown", (event) => event.preventDefault());
-  part("tap").addEventListener("click", tap);
-  part("again").addEventListener("click", carryOut);
-  part("fresh").addEventListener("click", start);
-  part("terminal").addEventListener("change", changeTerminal);
-  document.addEventListener("keydown", typed);
+  element("tap").addEventListener("mousedown", (event) => event.preventDefault());
+  element("tap").addEventListener("click", tap);
+  element("replay").addEventListener("click", submit);
+  element("new-payment").addEventListener("click", reset);
+  element("terminal").addEventListener("change", changeTerminal);
+  document.addEventListener("keydown", onKeyDown);
   changeTerminal();
 }

@@ -1,59 +1,59 @@
-// The roll of receipts. It outlives a look at another page, not the tab; no PIN and no secret is on it.
-const KEPT = "tapgate.pos.receipts";
-const MOST = 20;
+// The receipts, stored per tab in session storage. They contain no PIN and no secret.
+const STORAGE_KEY = "tapgate.pos.receipts";
+const MAX_RECEIPTS = 20;
 
-export function receiptRoll(onRefund) {
-  const roll = document.getElementById("receipts");
-  const paper = document.getElementById("receipt");
-  const time = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  let receipts = kept();
+export function createReceiptList(onRefund) {
+  const list = document.getElementById("receipts");
+  const template = document.getElementById("receipt");
+  const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  let receipts = load();
 
-  function kept() {
+  function load() {
     try {
-      return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+      return JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "[]");
     } catch {
       return [];
     }
   }
 
-  function printed(receipt) {
-    const sheet = paper.content.cloneNode(true);
-    for (const place of sheet.querySelectorAll("[data-of]")) {
-      const value = receipt[place.dataset.of];
-      place.textContent = place.dataset.of === "when" ? time.format(new Date(value)) : value;
+  function render(receipt) {
+    const item = template.content.cloneNode(true);
+    for (const element of item.querySelectorAll("[data-field]")) {
+      const value = receipt[element.dataset.field];
+      element.textContent = element.dataset.field === "when" ? timeFormat.format(new Date(value)) : value;
     }
-    for (const place of sheet.querySelectorAll("[data-if]")) place.hidden = !receipt[place.dataset.if];
-    const link = sheet.querySelector("[data-link]");
+    for (const element of item.querySelectorAll("[data-if]")) element.hidden = !receipt[element.dataset.if];
+    const link = item.querySelector("[data-link]");
     link.href = `/console/transactions/${encodeURIComponent(receipt.transaction)}`;
-    sheet.querySelector("[data-refund]").addEventListener("click", () => onRefund(receipt));
-    return sheet;
+    item.querySelector("[data-refund]").addEventListener("click", () => onRefund(receipt));
+    return item;
   }
 
   function show() {
-    document.getElementById("roll-none").hidden = receipts.length > 0;
-    roll.replaceChildren(...receipts.map(printed));
+    document.getElementById("receipts-empty").hidden = receipts.length > 0;
+    list.replaceChildren(...receipts.map(render));
   }
 
-  function keep() {
-    sessionStorage.setItem(KEPT, JSON.stringify(receipts));
+  function save() {
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify(receipts));
     show();
   }
 
-  /** One paper for one transaction, however often its answer came. */
+  /** Adds a receipt, unless the transaction already has one (a replayed response). */
   function print(receipt) {
-    if (receipts.some((one) => one.transaction === receipt.transaction)) return;
-    receipts = [receipt, ...receipts].slice(0, MOST);
-    keep();
-    roll.firstElementChild.classList.add("new");
+    if (receipts.some(({ transaction }) => transaction === receipt.transaction)) return;
+    receipts = [receipt, ...receipts].slice(0, MAX_RECEIPTS);
+    save();
+    list.firstElementChild.classList.add("new");
   }
 
-  /** What is left of a payment after a refund; null: nothing. */
-  function leave(transaction, refundable) {
-    const found = receipts.find((one) => one.transaction === transaction);
-    if (found) found.refundable = refundable;
-    keep();
+  /** Sets the refundable amount of a payment; null if nothing is left. */
+  function setRefundable(transaction, refundable) {
+    const receipt = receipts.find((one) => one.transaction === transaction);
+    if (receipt) receipt.refundable = refundable;
+    save();
   }
 
   show();
-  return { print, leave };
+  return { print, setRefundable };
 }

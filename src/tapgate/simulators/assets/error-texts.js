@@ -1,0 +1,38 @@
+// Texts for the error codes of the POS endpoints, as the cashier sees them.
+
+const TEXTS = {
+  INSUFFICIENT_FUNDS: "Insufficient funds.",
+  INVALID_PIN: "Wrong PIN.",
+  ACCOUNT_LOCKED: "The PIN is locked after too many wrong attempts.",
+  PIN_REQUIRED: "This payment requires a PIN.",
+  CARD_NOT_FOUND: "Card not found.",
+  CARD_NOT_ACTIVE: "This card is not active. It may be blocked, lost, expired or unassigned.",
+  SUBSCRIBER_BLOCKED: "The cardholder's account is blocked.",
+  TRANSACTION_LIMIT_EXCEEDED: "The amount is over the transaction limit.",
+  CARD_LIMIT_EXCEEDED: "The amount is over the card's daily limit.",
+  DAILY_LIMIT_EXCEEDED: "The amount is over the cardholder's daily limit.",
+  MONTHLY_LIMIT_EXCEEDED: "The amount is over the cardholder's monthly limit.",
+  COMPLIANCE_REJECTED: "Blocked by a compliance rule.",
+  TERMINAL_NOT_FOUND: "Terminal not found.",
+  TERMINAL_BLOCKED: "This terminal is blocked.",
+  PROCESSOR_SUSPENDED: "This merchant is suspended.",
+  TRANSACTION_NOT_FOUND: "This merchant has no such payment.",
+  ALREADY_REFUNDED: "This payment has already been refunded.",
+  NOT_REFUNDABLE: "This payment can't be refunded.",
+  REFUND_EXCEEDS_REMAINING: "The amount is over the refundable amount.",
+  DUPLICATE_REQUEST: "This request ID was already used for another request.",
+  UNAUTHORIZED: "The signing key was rejected. It may be deleted, or this computer's clock may be wrong.",
+  RATE_LIMITED: "Too many requests. Try again in a moment.",
+};
+
+/** The text for an error response. A wrong PIN also says how many attempts are left. */
+export function describeError(body) {
+  const code = body?.code;
+  const text = TEXTS[code] ?? [body?.error, body?.message].filter(Boolean).join(": ");
+  const details = body?.details ?? {};
+  if (code === "INVALID_PIN" && details.attempts_remaining !== undefined) {
+    const left = details.attempts_remaining;
+    return `${text} ${left === 0 ? "The PIN is now locked." : left === 1 ? "1 attempt left." : `${left} attempts left.`}`;
+  }
+  return text || "The response could not be read.";
+}
