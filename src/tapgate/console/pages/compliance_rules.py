@@ -128,16 +128,16 @@ CHANGE_ACTIONS: Final = {
 }
 CREATE_ACTIONS: Final = (
     _build_create_action(
-        "rule.new_amount", "AMOUNT_THRESHOLD", "New amount rule", _SUBJECT, _AMOUNT
+        "rule.new_amount", "AMOUNT_THRESHOLD", "Add amount rule", _SUBJECT, _AMOUNT
     ),
     _build_create_action(
-        "rule.new_total", "CUMULATIVE_AMOUNT", "New total rule", _SUBJECT, _AMOUNT, _WINDOW
+        "rule.new_total", "CUMULATIVE_AMOUNT", "Add total rule", _SUBJECT, _AMOUNT, _WINDOW
     ),
     _build_create_action(
-        "rule.new_count", "TRANSACTION_COUNT", "New count rule", _SUBJECT, _COUNT, _WINDOW
+        "rule.new_count", "TRANSACTION_COUNT", "Add count rule", _SUBJECT, _COUNT, _WINDOW
     ),
     _build_create_action(
-        "rule.new_wrong_pins", "PIN_FAILURES", "New wrong-PIN rule", _COUNT, _WINDOW
+        "rule.new_wrong_pins", "PIN_FAILURES", "Add wrong-PIN rule", _COUNT, _WINDOW
     ),
 )
 

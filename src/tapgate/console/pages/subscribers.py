@@ -92,7 +92,7 @@ ACTIONS = (
         name="subscriber.unblock",
         endpoint=f"POST {_ITEM_PATH}/unblock",
         title="Unblock this customer?",
-        description="Cards that were active before the block work again.",
+        description="Cards that were active before will work again.",
         button="Unblock",
         fields=(_REASON._replace(required=False),),
         success_message="Customer unblocked.",
