@@ -256,7 +256,7 @@ async def test_compliance_check_shows_the_expected_outcome(
     assert "Payment would be allowed" in answer.text
     answer = await officer.submit_action("compliance.check", asked | {"amount": "70000"})
     assert "Payment would be declined" in answer.text
-    assert "Transaction limit exceeded" in answer.text
+    assert "TRANSACTION_LIMIT_EXCEEDED" in answer.text
     assert (
         'role="alert"'
         in (await officer.submit_action("compliance.check", asked | {"amount": "x"})).text
