@@ -29,7 +29,7 @@ async def test_card_upload_reports_progress_created_cards_and_row_errors(
     await page.evaluate(_RECORD_PROGRESS_BAR)
     await page.get_by_label("CSV file").set_input_files(file)
     await page.get_by_role("button", name="Upload").click()
-    await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Import results")).to_be_visible()
     shown = await page.evaluate("window.shown")
     assert any(shown) and not shown[-1], "the bar was there while the file was sent"
     await expect(page.locator("#result dd")).to_have_text(["40", "0", "2", "42"])
@@ -38,7 +38,7 @@ async def test_card_upload_reports_progress_created_cards_and_row_errors(
     await expect(errors.nth(0)).to_contain_text(f"42{mark}-41MAC Address must be a UID")
     await expect(errors.nth(1)).to_contain_text("43not a serialSerial No. must be")
     assert await tab.find_axe_violations() == []
-    file = await download_csv(page, "Download them as CSV")
+    file = await download_csv(page, "Download as CSV")
     assert [row[0] for row in file.rows] == ["42", "43"]
     assert len(await ada.list_all("cards", search=mark)) == 40
     await tab.open("/console/cards")
@@ -73,11 +73,11 @@ async def test_card_blocked_as_lost_cannot_be_unblocked(tab: Tab, ada: Admin) ->
     assert await tab.find_axe_violations() == []
     await page.get_by_role("button", name="Block").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("it never works again")
+    await expect(dialog).to_contain_text("cards are blocked permanently")
     assert await tab.find_axe_violations() == []
-    await dialog.get_by_label("Reason").select_option("Lost: for good")
+    await dialog.get_by_label("Reason").select_option("Lost (permanent)")
     await dialog.get_by_role("button", name="Block").click()
-    await expect(page.get_by_role("status")).to_have_text("The card is blocked.")
+    await expect(page.get_by_role("status")).to_have_text("Card blocked.")
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Lost")
-    await expect(page.get_by_text("blocked for good (lost)")).to_be_visible()
+    await expect(page.get_by_text("permanently blocked (lost)")).to_be_visible()
     await expect(page.get_by_role("button", name="Unblock")).to_have_count(0)

@@ -32,7 +32,7 @@ async def decide_alert(tab: Tab, button: str, notes: str) -> None:
     page = tab.page
     await page.get_by_role("button", name=button).click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("This cannot be undone.")
+    await expect(dialog).to_contain_text("This can't be undone.")
     assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Notes").fill(notes)
     await dialog.get_by_role("button", name=button).click()
@@ -66,8 +66,8 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
     # The alert page shows everything needed for the decision.
     await hers.first.get_by_role("link", name="Large amount").click()
     main = page.get_by_role("main")
-    await expect(main).to_contain_text("A payment of more than 500,000.00 SLE is held")
-    await expect(main).to_contain_text("Alusine Turay does not have them yet")
+    await expect(main).to_contain_text("Payment over 500,000.00 SLE: hold for review.")
+    await expect(main).to_contain_text("Alusine Turay hasn't received it")
     await expect(main).to_contain_text("the garden")
     assert await officer.find_axe_violations() == []
     await page.get_by_role("button", name="Investigate").click()
@@ -77,16 +77,16 @@ async def test_officer_releases_one_held_payment_and_rejects_another(
     await expect(main).to_contain_text("Asked for the contract")
 
     # A rejection returns the funds to the sender.
-    await decide_alert(officer, "Reject the payment", "There is no garden")
+    await decide_alert(officer, "Reject payment", "There is no garden")
     await expect(page.get_by_role("status")).to_contain_text("the transaction was rejected")
     assert await alusine.get_funds() == ("100.00", "0.00")
     assert (await kadiatu.get_funds())[1] == "603000.00"
 
     # The second payment is found among the subscriber's alerts, and released.
-    others = page.get_by_role("region", name="Other alerts about this person")
+    others = page.get_by_role("region", name="Other alerts for this customer")
     held = others.locator("tbody tr").filter(has_text="Open").filter(has_text="High")
     await held.get_by_role("link").click()
-    await decide_alert(officer, "Release the payment", "The deed is genuine")
+    await decide_alert(officer, "Release payment", "The deed is genuine")
     await expect(page.get_by_role("status")).to_contain_text("the transaction was released")
     await expect(main).to_contain_text("Completed")
     assert await alusine.get_funds() == ("600100.00", "0.00")
@@ -100,25 +100,25 @@ async def test_raised_rule_threshold_applies_to_the_payment_check(officer: Tab, 
     page = officer.page
     await officer.open("/console/compliance/rules")
     rule = page.get_by_role("region", name="Large amount")
-    await expect(rule).to_contain_text("A payment of more than 500,000.00 SLE is held")
+    await expect(rule).to_contain_text("Payment over 500,000.00 SLE: hold for review.")
     assert await officer.find_axe_violations() == []
 
     async def change(threshold: str) -> None:
-        await rule.get_by_role("button", name="Change").click()
-        await page.get_by_label("More than this amount").fill(threshold)
+        await rule.get_by_role("button", name="Edit").click()
+        await page.get_by_label("Amount threshold").fill(threshold)
         assert await officer.find_axe_violations() == []
-        await page.get_by_role("dialog").get_by_role("button", name="Change").click()
-        await expect(page.get_by_role("status")).to_have_text("The rule is changed.")
+        await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("status")).to_have_text("Rule updated.")
 
     await change("1234567.89")
     try:
-        await expect(rule).to_contain_text("A payment of more than 1,234,567.89 SLE is held")
-        await page.get_by_role("button", name="Check a payment").click()
+        await expect(rule).to_contain_text("Payment over 1,234,567.89 SLE: hold for review.")
+        await page.get_by_role("button", name="Check payment").click()
         dialog = page.get_by_role("dialog")
-        await dialog.get_by_label("Subscriber").fill(person.id)
+        await dialog.get_by_label("Customer").fill(person.id)
         await dialog.get_by_label("Amount").fill("600000")
-        await dialog.get_by_role("button", name="Check a payment").click()
-        await expect(dialog.get_by_role("heading")).to_contain_text("It would be")
+        await dialog.get_by_role("button", name="Check payment").click()
+        await expect(dialog.get_by_role("heading")).to_contain_text("Payment would be")
         await expect(dialog).not_to_contain_text("AMOUNT_THRESHOLD")
         await dialog.get_by_role("button", name="Close").click()
     finally:

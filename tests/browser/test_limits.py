@@ -15,20 +15,22 @@ async def test_changed_limit_applies_to_the_next_payment(tab: Tab, ada: Admin) -
     page = tab.page
     await tab.open("/console")
     await page.get_by_role("link", name="Limits and fees").click()
-    await expect(page.get_by_role("row", name="One payment")).to_contain_text("50,000.00")
+    await expect(page.get_by_role("row", name="Per transaction")).to_contain_text("50,000.00")
     assert await tab.find_axe_violations() == []
     try:
-        await page.get_by_role("button", name="Change").first.click()
+        await page.get_by_role("button", name="Edit").first.click()
         dialog = page.get_by_role("dialog")
-        await expect(dialog).to_contain_text("Change the limits of level 1")
-        await dialog.get_by_label("One payment").fill("much")
-        await dialog.get_by_role("button", name="Change").click()
-        await expect(dialog.get_by_label("One payment")).to_have_attribute("aria-invalid", "true")
+        await expect(dialog).to_contain_text("Edit level 1 limits")
+        await dialog.get_by_label("Per transaction").fill("much")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(dialog.get_by_label("Per transaction")).to_have_attribute(
+            "aria-invalid", "true"
+        )
         assert await tab.find_axe_violations() == []
-        await dialog.get_by_label("One payment").fill("40.00")
-        await dialog.get_by_role("button", name="Change").click()
-        await expect(page.get_by_role("status")).to_contain_text("level 1 are changed")
-        await expect(page.get_by_role("row", name="One payment")).to_contain_text("40.00")
+        await dialog.get_by_label("Per transaction").fill("40.00")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("status")).to_have_text("Level 1 limits updated.")
+        await expect(page.get_by_role("row", name="Per transaction")).to_contain_text("40.00")
         answer = await fatu.send_money("40.01", friend)
         assert require_error(answer) == (403, "TRANSACTION_LIMIT_EXCEEDED")
         require_success(await fatu.send_money("40.00", friend))
@@ -40,18 +42,18 @@ async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
     page, before = tab.page, require_success(await ada.get("fee-rules"))["data"]
     await tab.open("/console/limits")
     try:
-        await page.get_by_role("button", name="Change the fee of Transfer P2P").click()
+        await page.get_by_role("button", name="Edit fee: Transfer P2P").click()
         dialog = page.get_by_role("dialog")
-        await dialog.get_by_label("Step 3: up to").fill("10")
-        await dialog.get_by_label("Step 3: percent").fill("0.75")
-        await dialog.get_by_role("button", name="Change the fee").click()
+        await dialog.get_by_label("Tier 3: up to").fill("10")
+        await dialog.get_by_label("Tier 3: percent").fill("0.75")
+        await dialog.get_by_role("button", name="Save").click()
         await expect(dialog).to_contain_text("must be more than that of the step before")
         assert await tab.find_axe_violations() == []
-        await dialog.get_by_label("Step 3: up to").fill("900000")
-        await dialog.get_by_role("button", name="Change the fee").click()
-        await expect(page.get_by_role("status")).to_have_text("The fee is changed.")
+        await dialog.get_by_label("Tier 3: up to").fill("900000")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(page.get_by_role("status")).to_have_text("Fee updated.")
         fees = page.get_by_role("region", name="Fees", exact=True).last
-        await expect(fees).to_contain_text("0.75 % up to 900,000.00 SLE")
+        await expect(fees).to_contain_text("0.75% up to 900,000.00 SLE")
         added = {"type": "transfer_p2p", "up_to": "900000.00", "rate": "0.75", "payer": "sender"}
         now = require_success(await ada.get("fee-rules"))["data"]
         assert [step for step in now if step != added] == before and added in now
@@ -64,6 +66,6 @@ async def test_finance_user_can_view_but_not_change_fees(stranger: Tab, ada: Adm
     await stranger.sign_in(finance.email, PASSWORD)
     page = stranger.page
     await page.get_by_role("link", name="Limits and fees").click()
-    await expect(page.get_by_role("main")).to_contain_text("1.5 % up to 50,000.00 SLE")
-    await expect(page.get_by_role("button", name="Change")).to_have_count(0)
+    await expect(page.get_by_role("main")).to_contain_text("1.5% up to 50,000.00 SLE")
+    await expect(page.get_by_role("button", name="Edit")).to_have_count(0)
     assert await stranger.find_axe_violations() == []

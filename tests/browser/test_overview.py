@@ -24,7 +24,7 @@ async def test_sign_in_and_sign_out(stranger: Tab) -> None:
     assert await stranger.find_axe_violations() == []
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Customers")
     cookies = await page.context.cookies()
     assert cookies
     assert all(one["httpOnly"] and one["sameSite"] == "Strict" for one in cookies)

@@ -16,7 +16,7 @@ from journeys.api_caller import require_success
 async def _open_registration_form(tab: Tab) -> Page:
     """Open the registration form and fill it in."""
     await tab.open("/console/subscribers")
-    await tab.page.get_by_role("button", name="Register a subscriber").press("Enter")
+    await tab.page.get_by_role("button", name="Add customer").press("Enter")
     await tab.page.get_by_label("First name").fill("Zoë محمد 👩🏽‍💻")
     await tab.page.get_by_label("Last name").fill("K" * 80)
     await tab.page.get_by_label("Phone").fill("123")
@@ -85,7 +85,7 @@ async def test_automatic_refresh_pauses_while_the_pointer_is_pressed(tab: Tab) -
 async def test_validation_error_marks_the_field_and_keeps_the_input(tab: Tab) -> None:
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_role("button", name="Register").click()
+    await dialog.get_by_role("button", name="Add customer").click()
     await expect(dialog.locator(".problem")).to_contain_text("look at what is marked")
     await expect(dialog.get_by_label("Phone")).to_be_focused()
     await expect(dialog.locator("#about-phone_number")).to_contain_text("Phone must")
@@ -97,7 +97,7 @@ async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab)
     tab.monitor.expected_problems = ("503", "ERR_CONNECTION_REFUSED", "net::", "htmx:")
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
-    register = dialog.get_by_role("button", name="Register")
+    register = dialog.get_by_role("button", name="Add customer")
     acts = "**/console/acts/**"
     await page.route(acts, lambda route: route.abort("connectionrefused"))
     await register.click()
@@ -112,7 +112,7 @@ async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab)
     await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
     await expect(dialog.get_by_label("PIN")).to_have_value("6417")
     await page.keyboard.press("Escape")
-    await expect(page.get_by_role("button", name="Register a subscriber")).to_be_focused()
+    await expect(page.get_by_role("button", name="Add customer")).to_be_focused()
 
 
 async def test_long_name_does_not_overflow(tab: Tab, ada: Admin) -> None:
@@ -153,12 +153,12 @@ async def test_print_and_large_text_layouts_show_all_content(tab: Tab) -> None:
 async def test_expired_session_returns_to_the_page_after_signing_in(tab: Tab) -> None:
     page = await _open_registration_form(tab)
     await page.context.clear_cookies()
-    await page.get_by_role("dialog").get_by_role("button", name="Register").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Add customer").click()
     await expect(page.get_by_text("Your session has ended")).to_be_visible()
     await page.get_by_label("E-mail").fill(ADMIN["email"])
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Customers")
 
 
 #: Records the form's state when the response redirects to a page that is not loaded yet.
@@ -180,7 +180,7 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
 
     await tab.open("/console/subscribers")
     await page.route("**/console/acts/**", slowly)
-    opener = page.get_by_role("button", name="Register a subscriber")
+    opener = page.get_by_role("button", name="Add customer")
     await opener.dblclick()
     await expect(opener).to_have_class(re.compile("htmx-request"))
     comes.set()
@@ -190,7 +190,7 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
     await dialog.get_by_label("Phone").fill(f"+2327698{random.randrange(10_000):04}")
     await dialog.get_by_label("PIN").fill("6417")
     await page.evaluate(_RESTORE_AFTER_REQUEST)
-    await dialog.get_by_role("button", name="Register").dblclick()
+    await dialog.get_by_role("button", name="Add customer").dblclick()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
     assert asked == ["GET", "POST"]
     assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"

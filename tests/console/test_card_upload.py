@@ -32,7 +32,7 @@ async def test_upload_reports_valid_invalid_and_already_uploaded_rows(
     assert "Serial No. is also in row 2" in text
     text = (await ada.post_file(URL, f"{HEADER}UP-1,04A22B1A6F8001\n".encode())).text
     assert (
-        parse_counts(text) == ["0", "1", "0", "1"] and "there already. Nothing was changed" in text
+        parse_counts(text) == ["0", "1", "0", "1"] and "already imported. Nothing changed." in text
     )
     assert "UP-1" in await ada.get_page_text("/console/cards?status=UNASSIGNED")
 
@@ -41,7 +41,7 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
     rows = "".join(f"=BAD {number},\n" for number in range(3000))
     text = (await ada.post_file(URL, (HEADER + rows).encode())).text
     assert parse_counts(text) == ["0", "0", "3,000", "3,000"]
-    assert text.count('data-label="Row"') == 200 and "And 2,800 more" in text
+    assert text.count('data-label="Row"') == 200 and "2,800 more in the download." in text
     link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
     assert link is not None
     kept = list(csv.reader(io.StringIO(unquote(link[1]))))
@@ -64,17 +64,17 @@ async def test_invalid_file_creates_no_cards(
 ) -> None:
     answer = await ada.post_file(URL, content)
     assert answer.status_code == 200
-    assert "No card was created" in answer.text and sentence in answer.text
+    assert "No cards imported" in answer.text and sentence in answer.text
 
 
 async def test_file_with_only_a_header_is_reported(ada: ConsoleClient) -> None:
     text = (await ada.post_file(URL, HEADER.encode())).text
-    assert "a header and no rows" in text and parse_counts(text) == ["0", "0", "0", "0"]
+    assert "a header but no rows" in text and parse_counts(text) == ["0", "0", "0", "0"]
 
 
 async def test_form_without_a_file_creates_no_cards(ada: ConsoleClient) -> None:
     answer = await ada.post_partial(URL, {"file": "cards.csv"})
-    assert answer.status_code == 200 and "No card was created" in answer.text
+    assert answer.status_code == 200 and "No cards imported" in answer.text
 
 
 @pytest.mark.parametrize("role", ["C", "S", "F"])

@@ -16,7 +16,7 @@ def test_every_block_reason_is_offered_and_permanent_ones_are_labeled() -> None:
     (offered,), (for_good,) = acts["card.block"].fields, acts["card.lose"].fields
     assert {value for value, _ in offered.options} == set(BLOCK_REASON_TEXTS)
     assert {value for value, _ in for_good.options} == {"lost", "stolen", "damaged"}
-    said = {value for value, label in offered.options if label.endswith("for good")}
+    said = {value for value, label in offered.options if label.endswith("(permanent)")}
     assert said == {"lost", "stolen", "damaged"}
 
 
@@ -31,11 +31,11 @@ async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
     assert "card.block" in shown and "card.unblock" not in shown
     await ada.submit_action("card.block", {"reason": "fraud"}, serial=serial)
     shown = await ada.get_page_text(page)
-    assert "The card is blocked." in shown and "card.unblock" in shown and "card.lose" in shown
+    assert "Card blocked." in shown and "card.unblock" in shown and "card.lose" in shown
     await ada.submit_action("card.unblock", {}, serial=serial)
     await ada.submit_action("card.block", {"reason": "stolen"}, serial=serial)
     shown = await ada.get_page_text(page)
-    assert "blocked for good (stolen)" in shown
+    assert "permanently blocked (stolen)" in shown
     assert "card.unblock" not in shown and "card.block" not in shown
     refused = await ada.submit_action("card.unblock", {}, serial=serial)
     assert "This card is blocked for good" in refused.text
@@ -65,7 +65,7 @@ async def test_unassigned_card_can_be_linked_from_its_page(
 async def test_invalid_filters_are_reported_and_ignored(ada: ConsoleClient, world: Harness) -> None:
     serial = await create_card(world)
     shown = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
-    assert "Subscriber must be" in shown and serial in shown
+    assert "Customer must be" in shown and serial in shown
     part = (await ada.get_partial("/console/cards?status=NONSENSE")).text
     assert 'id="wrong-filters" role="alert" hx-swap-oob="true"><p' in part and serial in part
     part = (await ada.get_partial("/console/cards?search=NEW")).text
@@ -78,7 +78,7 @@ async def test_card_of_a_restricted_subscriber_is_masked_and_can_be_blocked(
     hidden = await world.create_restricted_subscriber()
     serial = await world.create_card(hidden["id"])
     shown = await ada.get_page_text(f"/console/cards/{serial}")
-    assert "Card of a restricted subscriber" in shown and "card.block" in shown
+    assert "Card of a restricted customer" in shown and "card.block" in shown
     assert "Aminata" not in shown and hidden["id"] not in shown
     assert (
         await ada.submit_action("card.block", {"reason": "lost"}, serial=serial)

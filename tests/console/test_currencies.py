@@ -42,4 +42,4 @@ async def test_alert_page_omits_the_fee_of_a_payment_without_one(
     shown = await (await visitors.create_signed_in("C")).get_page_text(
         f"/console/compliance/alerts/{alert['id']}"
     )
-    assert f"{currency} are held" in shown and "a fee of" not in shown
+    assert f"{currency} is on hold." in shown and "a fee of" not in shown

@@ -31,7 +31,7 @@ async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
     )
     assert done.headers["HX-Redirect"] == page
     shown = await ada.get_page_text(page)
-    assert "The subscriber is blocked." in shown and "Reason: Lost the phone" in shown
+    assert "Customer blocked." in shown and "Reason: Lost the phone" in shown
     again = await ada.post_partial(
         f"/console/acts/subscriber.block?id={person['id']}", {"reason": "Once more"}
     )
@@ -79,7 +79,7 @@ async def test_empty_field_keeps_its_value_and_the_form_says_so(
     form = await ada.get_page_text(f"/console/acts/subscriber.update?id={person['id']}")
     await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
     assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
-    assert "What you leave empty stays as it is" in form
+    assert "Fields you leave blank keep their current value." in form
 
 
 async def _request_code(world: Harness, subscriber_id: str, status: str, **fields: str) -> None:

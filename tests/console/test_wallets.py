@@ -86,7 +86,7 @@ async def test_quote_shows_the_total_and_the_expected_outcome(
     person = await world.create_subscriber(balance="10")
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
     told = await finance.submit_action("wallet.quote", form)
-    assert "In all" in told.text and "INSUFFICIENT_FUNDS" in told.text
+    assert "Total" in told.text and "No: insufficient funds" in told.text
     assert "Denied" in told.text
     told = await finance.submit_action("wallet.quote", form | {"amount": "5"})
     assert "Allowed</span>" in told.text and "Active" not in told.text

@@ -26,34 +26,34 @@ _ACCESS_CODES: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 
 
 @pages.get("/console/cards/upload")
-async def show_upload_form(visit: PageRequest) -> Reply[bytes]:
-    await visit.require_access(
-        f"POST {_UPLOAD_PATH}", sentence="Only system administrators upload cards"
+async def show_upload_form(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(
+        f"POST {_UPLOAD_PATH}", sentence="Only system administrators can upload cards"
     )
     example = csv_files.render_csv(_EXAMPLE_ROWS)
-    return visit.render(
+    return request.render(
         "cards/upload.html",
         example=example.decode().replace("\r\n", "\n"),
         example_file=_build_data_url(example),
-        most_rows=MAX_ROWS,
-        largest=_MAX_FILE_MEBIBYTES * MEBIBYTE,
-        largest_mebibytes=_MAX_FILE_MEBIBYTES,
+        max_rows=MAX_ROWS,
+        max_bytes=_MAX_FILE_MEBIBYTES * MEBIBYTE,
+        max_mebibytes=_MAX_FILE_MEBIBYTES,
     )
 
 
 @pages.post("/console/cards/upload")
-async def upload_cards(visit: PageRequest) -> Reply[bytes]:
+async def upload_cards(request: PageRequest) -> Reply[bytes]:
     try:
-        uploaded = await visit.forward_body("POST", _UPLOAD_PATH)
+        result = await request.forward_body("POST", _UPLOAD_PATH)
     except ApiError as error:
         if error.code in _ACCESS_CODES:
             raise
-        return visit.render("cards/not_uploaded.html", sentence=_format_error(error))
-    errors = uploaded["errors"]
-    return visit.render(
-        "cards/uploaded.html",
-        uploaded=uploaded,
-        shown=errors[:_MAX_LISTED_ERRORS],
+        return request.render("cards/upload_error.html", message=_format_error(error))
+    errors = result["errors"]
+    return request.render(
+        "cards/upload_result.html",
+        result=result,
+        listed_errors=errors[:_MAX_LISTED_ERRORS],
         errors_file=_build_data_url(_encode_errors(errors)),
     )
 

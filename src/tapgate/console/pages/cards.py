@@ -13,119 +13,119 @@ from tapgate.errors import ApiError, Code
 pages = Pages()
 
 _ITEM_PATH = "/api/v1/cards/{serial}"
-_FILTERS = {"search": "Search", "status": "Status", "type": "Kind", "subscriber_id": "Subscriber"}
+_FILTERS = {"search": "Search", "status": "Status", "type": "Type", "subscriber_id": "Customer"}
 _RECENT_LIMIT = 10
 
-_SERIAL = Field("card_serial", "Serial number", hint="As it is printed on the card")
+_SERIAL = Field("card_serial", "Serial number", hint="Printed on the card")
 _PERMANENT_REASONS = (
-    ("lost", "Lost: for good"),
-    ("stolen", "Stolen: for good"),
-    ("damaged", "Damaged: for good"),
+    ("lost", "Lost (permanent)"),
+    ("stolen", "Stolen (permanent)"),
+    ("damaged", "Damaged (permanent)"),
 )
 _TEMPORARY_REASONS = (
-    ("customer_request", "The holder asks for it"),
-    ("fraud", "Possible fraud"),
-    ("compliance", "A compliance check"),
+    ("customer_request", "Customer request"),
+    ("fraud", "Suspected fraud"),
+    ("compliance", "Compliance check"),
 )
-_REASON = Field("reason", "Reason", "choice", hint="The holder is told; kept in the audit trail")
+_REASON = Field(
+    "reason", "Reason", "choice", hint="Sent to the customer and saved in the audit log"
+)
 
 ACTIONS = (
     Action(
         name="card.link",
         endpoint="POST /api/v1/cards/link",
-        title="Link a card",
-        description="The subscriber types the PIN, which is the card's from then on.",
-        button="Link a card",
+        title="Link card",
+        description="Ask the customer to enter their PIN. It becomes the PIN of the card.",
+        button="Link card",
         fields=(
-            Field("subscriber_id", "Subscriber", hint="Its identifier: sub_…"),
+            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             _SERIAL,
-            Field("pin", "The subscriber's PIN", "pin"),
+            Field("pin", "Customer's PIN", "pin"),
         ),
-        success_message="The card is linked.",
+        success_message="Card linked.",
     ),
     Action(
         name="card.child",
         endpoint="POST /api/v1/cards/child",
-        title="Give a child a card",
-        description="It spends from the parent's wallet, up to a daily limit and with its own PIN.",
-        button="Add a child's card",
+        title="Issue a child card",
+        description="Spends from the parent's wallet, up to a daily limit and with its own PIN.",
+        button="Issue child card",
         fields=(
-            Field("parent_subscriber_id", "Parent", hint="Its identifier: sub_…"),
+            Field("parent_subscriber_id", "Parent", hint="Customer ID: sub_…"),
             _SERIAL,
-            Field("child_name", "The child's name"),
+            Field("child_name", "Child's name"),
             Field("child_relationship", "Relationship", required=False),
             Field("daily_limit", "Daily limit", "money"),
-            Field("parent_pin", "The parent's PIN", "pin"),
-            Field("child_pin", "The child's PIN", "pin"),
+            Field("parent_pin", "Parent's PIN", "pin"),
+            Field("child_pin", "Child's PIN", "pin"),
         ),
-        success_message="The child's card works.",
+        success_message="Child card activated.",
     ),
     Action(
         name="card.block",
         endpoint=f"POST {_ITEM_PATH}/block",
         title="Block this card?",
-        description=(
-            "Every payment with it is refused at once. A card that is lost, stolen or"
-            " damaged "
-            "is blocked for good: it never works again, and its holder needs a new one. The other "
-            "reasons can be undone."
-        ),
+        description="Declines all payments with this card. Lost, stolen and damaged cards are "
+        "blocked permanently, and the customer needs a new card. Other blocks can be undone.",
         button="Block",
         fields=(_REASON._replace(choices=_TEMPORARY_REASONS + _PERMANENT_REASONS),),
-        success_message="The card is blocked.",
+        success_message="Card blocked.",
         is_dangerous=True,
     ),
     Action(
         name="card.lose",
         endpoint=f"POST {_ITEM_PATH}/block",
-        title="Block this card for good?",
-        description="It is blocked already and could still be unblocked. Reported lost, stolen or "
-        "damaged it never works again. This cannot be undone.",
+        title="Block this card permanently?",
+        description="The card is blocked but can still be unblocked. A card reported as lost, "
+        "stolen or damaged never works again. This can't be undone.",
         button="Report as lost",
         fields=(_REASON._replace(choices=_PERMANENT_REASONS),),
-        success_message="The card is blocked for good.",
+        success_message="Card permanently blocked.",
         is_dangerous=True,
     ),
     Action(
         name="card.unblock",
         endpoint=f"POST {_ITEM_PATH}/unblock",
         title="Unblock this card?",
-        description="It works again at once, with the PIN it had.",
+        description="The card works again immediately, with the same PIN.",
         button="Unblock",
-        fields=(Field("reason", "Reason", "long", hint="Kept in the audit trail", required=False),),
-        success_message="The card is unblocked.",
+        fields=(Field("reason", "Reason", "long", hint="Saved in the audit log", required=False),),
+        success_message="Card unblocked.",
     ),
 )
 
 
 @pages.get("/console/cards")
-async def list_cards(visit: PageRequest) -> Reply[bytes]:
-    found, wrong = await get_filtered_list(visit, "/api/v1/cards", _FILTERS)
-    return visit.render("cards/list.html", found=found, wrong=wrong)
+async def list_cards(request: PageRequest) -> Reply[bytes]:
+    found, wrong = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
+    return request.render("cards/list.html", found=found, wrong=wrong)
 
 
 @pages.get("/console/cards/{serial}")
-async def show_card(visit: PageRequest, serial: str) -> Reply[bytes]:
+async def show_card(request: PageRequest, serial: str) -> Reply[bytes]:
     try:
-        record = await visit.get(build_path(_ITEM_PATH, {"serial": serial}))
+        record = await request.get(build_path(_ITEM_PATH, {"serial": serial}))
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
-        return visit.render("cards/restricted.html", serial=serial)
-    history, audit = await asyncio.gather(_load_history(visit, record), _load_audit(visit, record))
-    return visit.render("cards/card.html", card=record, history=history, audit=audit)
+        return request.render("cards/restricted.html", serial=serial)
+    history, audit = await asyncio.gather(
+        _load_history(request, record), _load_audit(request, record)
+    )
+    return request.render("cards/card.html", card=record, history=history, audit=audit)
 
 
-async def _load_history(visit: PageRequest, card: dict[str, Any]) -> Any:
-    return await visit.get_if_allowed(
+async def _load_history(request: PageRequest, card: dict[str, Any]) -> Any:
+    return await request.get_if_allowed(
         "GET /api/v1/transactions",
         "/api/v1/transactions",
         {"card_serial": card["serial"], "limit": _RECENT_LIMIT},
     )
 
 
-async def _load_audit(visit: PageRequest, card: dict[str, Any]) -> Any:
-    return await visit.get_if_allowed(
+async def _load_audit(request: PageRequest, card: dict[str, Any]) -> Any:
+    return await request.get_if_allowed(
         "GET /api/v1/audit/logs",
         "/api/v1/audit/logs",
         {"resource_type": "card", "resource_id": card["serial"], "limit": _RECENT_LIMIT},

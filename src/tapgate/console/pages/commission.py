@@ -20,8 +20,8 @@ _CHANGE_ACTION: Final = Action(
     endpoint=f"PUT {COMMISSION_RULES_PATH}",
     title="Commission",
     description="Applies to the next cash-in and cash-out of every agent.",
-    button="Change the commission",
-    success_message="The commission is changed.",
+    button="Save",
+    success_message="Commission updated.",
 )
 
 #: type -> tier -> rule, or None if there is no rule
@@ -34,41 +34,44 @@ def group_by_tier(rules: list[dict[str, Any]]) -> RulesByTier:
 
 
 @pages.get("/console/limits/commission")
-async def show_commission_form(visit: PageRequest) -> Reply[bytes]:
-    await visit.require_access(_CHANGE_ACTION.endpoint)
-    rules = (await visit.get(COMMISSION_RULES_PATH))["data"]
-    return _render_form(visit, rules, stale_check.fingerprint(rules))
+async def show_commission_form(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(_CHANGE_ACTION.endpoint)
+    rules = (await request.get(COMMISSION_RULES_PATH))["data"]
+    return _render_form(request, rules, stale_check.fingerprint(rules))
 
 
 @pages.post("/console/limits/commission")
-async def change_commission(visit: PageRequest) -> Reply[bytes]:
-    await visit.require_access(_CHANGE_ACTION.endpoint)
-    rules = _parse_rules(visit)
+async def change_commission(request: PageRequest) -> Reply[bytes]:
+    await request.require_access(_CHANGE_ACTION.endpoint)
+    rules = _parse_rules(request)
     try:
         stale_check.require_unchanged(
-            visit.form.get("seen"), (await visit.get(COMMISSION_RULES_PATH))["data"]
+            request.form.get("seen"), (await request.get(COMMISSION_RULES_PATH))["data"]
         )
-        await visit.send("PUT", COMMISSION_RULES_PATH, {"data": rules})
+        await request.send("PUT", COMMISSION_RULES_PATH, {"data": rules})
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
             raise
-        return _render_form(visit, rules, visit.form.get("seen"), error)
-    return visit.redirect("/console/limits", _CHANGE_ACTION.success_message)
+        return _render_form(request, rules, request.form.get("seen"), error)
+    return request.redirect("/console/limits", _CHANGE_ACTION.success_message)
 
 
-def _parse_rules(visit: PageRequest) -> list[dict[str, Any]]:
+def _parse_rules(request: PageRequest) -> list[dict[str, Any]]:
     """Return the submitted rules. A row without a rate means no rule."""
     return [
         {"type": kind, "tier": tier, "rate": rate, "minimum_amount": minimum or "0"}
         for kind in _COMMISSION_TYPES
         for tier in TIERS
-        if (rate := visit.form.get(f"rate_{kind}_{tier}")) is not None
-        for minimum in [visit.form.get(f"minimum_amount_{kind}_{tier}")]
+        if (rate := request.form.get(f"rate_{kind}_{tier}")) is not None
+        for minimum in [request.form.get(f"minimum_amount_{kind}_{tier}")]
     ]
 
 
 def _render_form(
-    visit: PageRequest, rules: list[dict[str, Any]], mark: str | None, error: ApiError | None = None
+    request: PageRequest,
+    rules: list[dict[str, Any]],
+    mark: str | None,
+    error: ApiError | None = None,
 ) -> Reply[bytes]:
     fields = {} if error is None else (error.details or {}).get("fields", {})
     wrong = {}
@@ -77,10 +80,10 @@ def _render_form(
         if place.isdigit() and int(place) < len(rules):
             rule = rules[int(place)]
             wrong[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
-    return visit.render(
+    return request.render(
         "limits/commission.html",
         act=_CHANGE_ACTION,
-        address=visit.context.path,
+        address=request.context.path,
         error=error,
         is_marked=bool(wrong),
         wrong=wrong,

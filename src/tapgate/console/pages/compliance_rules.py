@@ -1,4 +1,4 @@
-"""Compliance rule list, with descriptions in words, and actions."""
+"""Compliance rule list with descriptions, and actions."""
 
 from typing import Any, Final
 
@@ -18,19 +18,21 @@ _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
 #: action -> effect on a payment that matches the rule
 _ACTION_TEXTS: Final = {
-    "alert": "goes through, and an alert is raised",
-    "review": "is held until somebody decides here",
-    "block": "is refused, and an alert is raised",
+    "alert": "allow and alert",
+    "review": "hold for review",
+    "block": "decline and alert",
+}
+#: action -> effect of a rule that counts wrong PINs
+_PIN_ACTION_TEXTS: Final = {
+    "alert": "alert",
+    "review": "alert and hold the next payment for review",
+    "block": "alert and decline the next payment",
 }
 #: subject -> texts for one transaction, a count of transactions, a total of transactions
 _SUBJECT_TEXTS: Final = {
-    chart.PAYER: ("A payment", "payment{}", "somebody's payments"),
-    chart.PAYEE: ("A received payment", "received payment{}", "payments to one customer"),
-    chart.AGENT: (
-        "An agent's transaction",
-        "transaction{} of one agent",
-        "an agent's transactions",
-    ),
+    chart.PAYER: ("Payment", "payment{}", "sent"),
+    chart.PAYEE: ("Incoming payment", "incoming payment{}", "received"),
+    chart.AGENT: ("Agent transaction", "transaction{} by one agent", "handled by one agent"),
 }
 _TIME_UNITS: Final = (
     (604_800, "week"),
@@ -46,28 +48,28 @@ _SUBJECT: Final = Field(
     "Applies to",
     "choice",
     (
-        (chart.PAYER, "Customers who pay"),
-        (chart.PAYEE, "Customers who receive"),
+        (chart.PAYER, "Customers sending money"),
+        (chart.PAYEE, "Customers receiving money"),
         (chart.AGENT, "Agents"),
     ),
-    hint="Every transaction type below must have such a party",
+    hint="Every transaction type selected below must involve them",
 )
 _WINDOW: Final = Field(
     "window_seconds",
-    "Looking back, in seconds",
+    "Time window (seconds)",
     "number",
-    hint="3600 is an hour, 86400 a day, 604800 a week",
+    hint="3600 = 1 hour, 86400 = 1 day, 604800 = 1 week",
 )
 _SCREENED_TYPES: Final = frozenset[str]().union(*chart.SUBJECT_TYPES.values())
 _EFFECT_FIELDS: Final = (
     Field(
         "action",
-        "What becomes of the payment",
+        "Action",
         "choice",
         (
-            ("alert", "It goes through, and an alert is raised"),
-            ("review", "It is held until somebody decides"),
-            ("block", "It is refused, and an alert is raised"),
+            ("alert", "Allow and alert"),
+            ("review", "Hold for review"),
+            ("block", "Decline and alert"),
         ),
     ),
     Field("severity", "Severity", "choice", _SEVERITIES),
@@ -86,12 +88,12 @@ def _build_change_action(name: str, *figures: Field) -> Action:
     return Action(
         name=name,
         endpoint=f"PUT {_ITEM_PATH}",
-        title="Change this rule",
-        description="The next payment is watched by it as you write it here.",
-        button="Change",
+        title="Edit rule",
+        description="Applies from the next transaction.",
+        button="Save",
         fields=(_NAME, *figures, *_EFFECT_FIELDS),
         prefill_path=_ITEM_PATH,
-        success_message="The rule is changed.",
+        success_message="Rule updated.",
     )
 
 
@@ -100,20 +102,22 @@ def _build_create_action(name: str, kind: str, button: str, *figures: Field) -> 
         name=name,
         endpoint=f"POST {RULES_PATH}",
         title=button,
-        description="It applies from the next transaction.",
+        description="Applies from the next transaction.",
         button=button,
         fields=(_NAME, Field("type", "Type", "hidden", value=kind), *figures, *_EFFECT_FIELDS),
-        success_message="The rule was created.",
+        success_message="Rule created.",
     )
 
 
-def _build_status_action(name: str, status: str, **said: Any) -> Action:
+def _build_status_action(name: str, status: str, **texts: Any) -> Action:
     fields = (Field("status", "Status", "hidden", value=status),)
-    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **said)
+    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **texts)
 
 
-_AMOUNT: Final = Field("threshold", "More than this amount", "money")
-_COUNT: Final = Field("threshold", "More than this many", "number")
+_AMOUNT: Final = Field("threshold", "Amount threshold", "money", hint="Matches amounts above this")
+_COUNT: Final = Field(
+    "threshold", "Count threshold", "number", hint="Matches when the count exceeds this"
+)
 
 #: rule type -> action that edits a rule of that type
 CHANGE_ACTIONS: Final = {
@@ -124,16 +128,16 @@ CHANGE_ACTIONS: Final = {
 }
 CREATE_ACTIONS: Final = (
     _build_create_action(
-        "rule.new_amount", "AMOUNT_THRESHOLD", "New amount rule", _SUBJECT, _AMOUNT
+        "rule.new_amount", "AMOUNT_THRESHOLD", "Add amount rule", _SUBJECT, _AMOUNT
     ),
     _build_create_action(
-        "rule.new_total", "CUMULATIVE_AMOUNT", "New total rule", _SUBJECT, _AMOUNT, _WINDOW
+        "rule.new_total", "CUMULATIVE_AMOUNT", "Add total rule", _SUBJECT, _AMOUNT, _WINDOW
     ),
     _build_create_action(
-        "rule.new_count", "TRANSACTION_COUNT", "New count rule", _SUBJECT, _COUNT, _WINDOW
+        "rule.new_count", "TRANSACTION_COUNT", "Add count rule", _SUBJECT, _COUNT, _WINDOW
     ),
     _build_create_action(
-        "rule.new_wrong_pins", "PIN_FAILURES", "New wrong-PIN rule", _COUNT, _WINDOW
+        "rule.new_wrong_pins", "PIN_FAILURES", "Add wrong-PIN rule", _COUNT, _WINDOW
     ),
 )
 
@@ -144,43 +148,40 @@ ACTIONS = (
         name="rule.delete",
         endpoint=f"DELETE {_ITEM_PATH}",
         title="Delete this rule?",
-        description=(
-            "Its alerts stay, and transactions that it holds still wait for a decision."
-            " This "
-            "cannot be undone; to stop it for some time, deactivate it."
-        ),
+        description="Existing alerts are kept, and held payments still need a decision. This "
+        "can't be undone. To pause the rule, turn it off instead.",
         button="Delete",
-        success_message="The rule was deleted.",
+        success_message="Rule deleted.",
         is_dangerous=True,
     ),
     _build_status_action(
         "rule.activate",
         "active",
-        title="Watch payments by this rule?",
-        description="From the next payment on. What was paid before is not looked at again, but "
-        "counts where the rule counts.",
-        button="Activate",
-        success_message="The rule is active.",
+        title="Turn on this rule?",
+        description="Applies from the next payment. Earlier payments aren't screened again, but "
+        "count toward the rule's totals.",
+        button="Turn on",
+        success_message="Rule turned on.",
     ),
     _build_status_action(
         "rule.deactivate",
         "inactive",
-        title="Watch no longer by this rule?",
-        description="Payments that it would have held or refused go through. Alerts that are there "
-        "stay, and so does money that is held. It can be undone.",
-        button="Deactivate",
-        success_message="The rule is not active any more.",
+        title="Turn off this rule?",
+        description="Payments it would have held or declined go through. Existing alerts and held "
+        "funds don't change. You can turn it on again.",
+        button="Turn off",
+        success_message="Rule turned off.",
         is_dangerous=True,
     ),
     Action(
         name="compliance.check",
         endpoint="POST /api/v1/compliance/check",
-        title="Would this payment be allowed?",
-        description="Asks state, limits and rules as the payment would. Nothing is moved, recorded "
-        "or counted.",
-        button="Check a payment",
+        title="Check a payment",
+        description="Tests a payment against account status, limits and rules. No money moves, and "
+        "nothing is recorded.",
+        button="Check payment",
         fields=(
-            Field("subscriber_id", "Subscriber", hint="Its identifier: sub_…"),
+            Field("subscriber_id", "Customer", hint="Customer ID: sub_…"),
             Field("amount", "Amount", "money"),
             Field(
                 "transaction_type",
@@ -193,45 +194,40 @@ ACTIONS = (
                 ),
             ),
         ),
-        result_template="compliance/verdict.html",
+        result_template="compliance/check_result.html",
     ),
 )
 
 
 @pages.get("/console/compliance/rules")
-async def list_rules(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(RULES_PATH, {"limit": MAX_RULES})
+async def list_rules(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(RULES_PATH, {"limit": MAX_RULES})
     by_age = reversed(found["data"])
-    return visit.render(
+    return request.render(
         "compliance/rules.html",
         rules=sorted(by_age, key=lambda rule: rule["status"] != "active"),
-        in_words=describe_rule,
-        acts_of=CHANGE_ACTIONS,
-        creates=CREATE_ACTIONS,
+        describe_rule=describe_rule,
+        change_actions=CHANGE_ACTIONS,
+        create_actions=CREATE_ACTIONS,
     )
 
 
 def describe_rule(rule: dict[str, Any]) -> str:
     """Return one sentence that says what a rule matches and what it does."""
-    becomes = _ACTION_TEXTS[rule["action"]]
+    action = _ACTION_TEXTS[rule["action"]]
     threshold = rule["threshold"]
     one, many, total = _SUBJECT_TEXTS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        return f"{one} of more than {format_amount(threshold, rule['currency'])} {becomes}."
+        return f"{one} over {format_amount(threshold, rule['currency'])}: {action}."
     span = _format_duration(rule["window_seconds"])
     if rule["type"] == "CUMULATIVE_AMOUNT":
-        most = format_amount(threshold, rule["currency"])
-        return (
-            f"When {total} within {span} come to more than {most}, each one that goes beyond "
-            f"{becomes}."
-        )
+        limit = format_amount(threshold, rule["currency"])
+        return f"More than {limit} {total} in {span}: {action}."
     if rule["type"] == "TRANSACTION_COUNT":
         counted = many.format("" if threshold == 1 else "s")
-        return f"After {threshold:,} {counted} within {span}, each further one {becomes}."
-    after = f"After more than {_format_count(threshold, 'wrong PIN')} within {span}"
-    if rule["action"] == "alert":
-        return f"{after}, an alert is raised."
-    return f"{after}, an alert is raised, and the next payment {becomes}."
+        return f"More than {threshold:,} {counted} in {span}: {action}."
+    wrong_pins = f"More than {_format_count(threshold, 'wrong PIN')} in {span}"
+    return f"{wrong_pins}: {_PIN_ACTION_TEXTS[rule['action']]}."
 
 
 def _format_count(count: int, what: str) -> str:

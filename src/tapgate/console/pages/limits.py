@@ -25,11 +25,11 @@ _FEE_PATH: Final = f"{_FEES_PATH}/{{type}}"
 
 #: (field, label, hint)
 LIMIT_FIELDS: Final = (
-    ("max_balance", "Most in the wallet", ""),
-    ("max_transaction", "One payment", ""),
-    ("daily_limit", "Sent in a day", ""),
-    ("monthly_limit", "Sent in a month", ""),
-    ("no_pin_limit", "Without a PIN", "each payment; five times that on one card in a day"),
+    ("max_balance", "Maximum balance", ""),
+    ("max_transaction", "Per transaction", ""),
+    ("daily_limit", "Daily limit", ""),
+    ("monthly_limit", "Monthly limit", ""),
+    ("no_pin_limit", "No-PIN limit", "Per payment. Each card: 5 times this amount per day."),
 )
 #: Transaction types that may have a fee, most used first.
 CHARGED_TYPES: Final = (
@@ -49,22 +49,22 @@ def _build_level_action(level: str) -> Action:
     return Action(
         name=f"limits.level_{level}",
         endpoint=f"PUT {_LEVEL_PATH}",
-        title=f"Change the limits of level {level}",
-        description="The next payment of everybody on this level is decided by them. Money that is "
-        "in a wallet already stays there.",
-        button="Change",
+        title=f"Edit level {level} limits",
+        description="Applies to the next payment of every customer on this level. Existing "
+        "balances don't change.",
+        button="Save",
         fields=(
             *(Field(name, label, "money", hint=hint) for name, label, hint in LIMIT_FIELDS),
             Field(
                 "requirements",
-                "What it takes to reach this level",
+                "Requirements",
                 "lines",
-                hint="One in each line",
+                hint="One per line",
                 required=False,
             ),
         ),
         prefill_path=_LEVEL_PATH,
-        success_message=f"The limits of level {level} are changed.",
+        success_message=f"Level {level} limits updated.",
     )
 
 
@@ -75,10 +75,9 @@ _FEE_ACTION: Final = Action(
     name="fee.change",
     endpoint=f"PUT {_FEE_PATH}",
     title="Fee",
-    description="The next transaction of this type is charged by it. The fees of all other types "
-    "stay as they are.",
-    button="Change the fee",
-    success_message="The fee is changed.",
+    description="Applies from the next transaction of this type. Other fees don't change.",
+    button="Save",
+    success_message="Fee updated.",
 )
 _EMPTY_ROWS: Final = 2  # for additional steps
 _MAX_STEPS: Final = 100  # more steps would exceed the maximum number of form fields
@@ -95,29 +94,29 @@ class _FeeForm(NamedTuple):
 
 
 @pages.get("/console/limits")
-async def show_limits(visit: PageRequest) -> Reply[bytes]:
+async def show_limits(request: PageRequest) -> Reply[bytes]:
     *levels, fees, commissions = await asyncio.gather(
-        *(visit.get(build_path(_LEVEL_PATH, {"kyc_level": level})) for level in _LEVELS),
-        visit.get_if_allowed(f"GET {_FEES_PATH}", _FEES_PATH),
-        visit.get_if_allowed(f"GET {COMMISSION_RULES_PATH}", COMMISSION_RULES_PATH),
+        *(request.get(build_path(_LEVEL_PATH, {"kyc_level": level})) for level in _LEVELS),
+        request.get_if_allowed(f"GET {_FEES_PATH}", _FEES_PATH),
+        request.get_if_allowed(f"GET {COMMISSION_RULES_PATH}", COMMISSION_RULES_PATH),
     )
-    return visit.render(
-        "limits/page.html",
+    return request.render(
+        "limits/limits.html",
         levels=levels,
         amounts=LIMIT_FIELDS,
         fees=None if fees is None else {kind: _filter_steps(kind, fees) for kind in CHARGED_TYPES},
-        fee_change=_FEE_ACTION.endpoint,
+        fee_endpoint=_FEE_ACTION.endpoint,
         commissions=None if commissions is None else group_by_tier(commissions["data"]),
         tiers=TIERS,
-        commission_change=f"PUT {COMMISSION_RULES_PATH}",
+        commission_endpoint=f"PUT {COMMISSION_RULES_PATH}",
     )
 
 
 @pages.get("/console/limits/fees/{type}")
-async def show_fee_form(visit: PageRequest, type: str) -> Reply[bytes]:
-    steps = await _load_steps(visit, type)
+async def show_fee_form(request: PageRequest, type: str) -> Reply[bytes]:
+    steps = await _load_steps(request, type)
     return _render_form(
-        visit,
+        request,
         type,
         _FeeForm(
             steps=[(step["up_to"], step["rate"]) for step in steps[:-1]],
@@ -129,27 +128,27 @@ async def show_fee_form(visit: PageRequest, type: str) -> Reply[bytes]:
 
 
 @pages.post("/console/limits/fees/{type}")
-async def change_fee(visit: PageRequest, type: str) -> Reply[bytes]:
-    typed, now = _parse_form(visit.form), await _load_steps(visit, type)
+async def change_fee(request: PageRequest, type: str) -> Reply[bytes]:
+    form, current = _parse_form(request.form), await _load_steps(request, type)
     try:
-        stale_check.require_unchanged(typed.fingerprint, now)
-        await visit.send(
+        stale_check.require_unchanged(form.fingerprint, current)
+        await request.send(
             "PUT",
             build_path(_FEE_PATH, {"type": type}),
-            {"data": _build_request_steps(type, typed)},
+            {"data": _build_request_steps(type, form)},
         )
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
             raise
-        return _render_form(visit, type, typed, error)
-    return visit.redirect("/console/limits", _FEE_ACTION.success_message)
+        return _render_form(request, type, form, error)
+    return request.redirect("/console/limits", _FEE_ACTION.success_message)
 
 
-async def _load_steps(visit: PageRequest, kind: str) -> list[Any]:
+async def _load_steps(request: PageRequest, kind: str) -> list[Any]:
     if kind not in CHARGED_TYPES:
         raise ApiError(Code.NOT_FOUND)
-    await visit.require_access(_FEE_ACTION.endpoint)
-    return _filter_steps(kind, await visit.get(_FEES_PATH))
+    await request.require_access(_FEE_ACTION.endpoint)
+    return _filter_steps(kind, await request.get(_FEES_PATH))
 
 
 def _filter_steps(kind: str, fees: Any) -> list[Any]:
@@ -167,45 +166,45 @@ def _parse_form(form: FormData) -> _FeeForm:
     )
 
 
-def _build_request_steps(kind: str, typed: _FeeForm) -> list[dict[str, Any]]:
+def _build_request_steps(kind: str, form: _FeeForm) -> list[dict[str, Any]]:
     """Return the steps for the API request. Missing values are sent as empty text.
 
     The API rejects them with an error that names the field.
     """
-    step = {"type": kind, "payer": typed.payer or ""}
+    step = {"type": kind, "payer": form.payer or ""}
     return [
-        *({**step, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in typed.steps),
-        {**step, "up_to": None, "rate": typed.last_rate or ""},
+        *({**step, "up_to": up_to or "", "rate": rate or ""} for up_to, rate in form.steps),
+        {**step, "up_to": None, "rate": form.last_rate or ""},
     ]
 
 
 def _render_form(
-    visit: PageRequest, kind: str, typed: _FeeForm, error: ApiError | None = None
+    request: PageRequest, kind: str, form: _FeeForm, error: ApiError | None = None
 ) -> Reply[bytes]:
-    wrong = _map_field_errors(typed, error)
+    wrong = _map_field_errors(form, error)
     if error is not None and wrong:  # the API's own message refers to its field paths
-        error = ApiError(error.code, "Some steps are not right yet: look at what is marked")
+        error = ApiError(error.code, "Fix the highlighted fields and try again.")
     is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
-    return visit.render(
+    return request.render(
         "limits/fee.html",
         act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
-        address=visit.context.path,
+        address=request.context.path,
         error=error,
         wrong=wrong,
-        steps=[*typed.steps, *[(None, None)] * _EMPTY_ROWS],
-        last_rate=typed.last_rate,
+        steps=[*form.steps, *[(None, None)] * _EMPTY_ROWS],
+        last_rate=form.last_rate,
         payers=("receiver",) if is_payment else ("sender", "receiver"),
-        payer=typed.payer,
-        seen=typed.fingerprint,
+        payer=form.payer,
+        seen=form.fingerprint,
     )
 
 
-def _map_field_errors(typed: _FeeForm, error: ApiError | None) -> dict[str, str]:
+def _map_field_errors(form: _FeeForm, error: ApiError | None) -> dict[str, str]:
     """Map the API's errors, which refer to submitted steps, to the fields of the form."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
     found = {}
     for path, sentence in fields.items():
         place, _, name = path.removeprefix("data[").partition("].")
-        is_last = place == str(len(typed.steps))
+        is_last = place == str(len(form.steps))
         found[f"{name}_{_LAST_STEP if is_last else place}"] = sentence
     return found

@@ -1,4 +1,4 @@
-"""Subscriber list, subscriber details and actions."""
+"""Customer list, customer details and actions. The API calls customers subscribers."""
 
 import asyncio
 from typing import Any
@@ -17,223 +17,227 @@ _RECENT_LIMIT = 10
 _PROFILE = (
     Field("first_name", "First name"),
     Field("last_name", "Last name"),
-    Field("phone_number", "Phone", "tel", hint="With its country: +23276123456"),
-    Field("email", "E-mail", "email", required=False),
-    Field("date_of_birth", "Born", "date", required=False),
+    Field("phone_number", "Phone", "tel", hint="Include the country code: +232 76 123 456"),
+    Field("email", "Email", "email", required=False),
+    Field("date_of_birth", "Date of birth", "date", required=False),
     Field("address", "Address", required=False),
     Field(
         "id_type",
-        "Identity document",
+        "ID document",
         "choice",
         ("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE"),
         required=False,
     ),
-    Field("id_number", "Its number", required=False),
+    Field("id_number", "ID number", required=False),
     Field("category", "Category", "choice", ("standard", "vip", "corporate")),
 )
-_REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
+_REASON = Field("reason", "Reason", "long", hint="Saved in the audit log")
 
 ACTIONS = (
     Action(
         name="subscriber.register",
         endpoint="POST /api/v1/subscribers",
-        title="Register a subscriber",
-        description="They get an empty wallet on KYC level 1. They choose the PIN themselves.",
-        button="Register",
-        fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="Four digits")),
-        success_message="The subscriber is registered.",
+        title="Add customer",
+        description="Creates an empty wallet on KYC level 1. Ask the customer to choose and "
+        "enter a PIN.",
+        button="Add customer",
+        fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="4 digits")),
+        success_message="Customer added.",
         redirect_path="/console/subscribers/{subscriber_id}",
     ),
     Action(
         name="subscriber.update",
         endpoint=f"PUT {_ITEM_PATH}",
-        title="Change the profile",
-        description="What you leave empty stays as it is.",
-        button="Change profile",
+        title="Edit profile",
+        description="Fields you leave blank keep their current value.",
+        button="Save",
         fields=_PROFILE,
         prefill_path=_ITEM_PATH,
-        success_message="The profile is changed.",
+        success_message="Profile updated.",
     ),
     Action(
         name="subscriber.level",
         endpoint=f"PUT {_ITEM_PATH}",
-        title="Change the KYC level",
-        description="A higher level has higher limits. Look at the documents first.",
+        title="Change KYC level",
+        description="Higher levels have higher limits. Review the KYC documents first.",
         button="Change level",
         fields=(
-            Field("kyc_level", "Level", "whole_choice", ("1", "2", "3")),
-            Field("kyc_status", "KYC", "choice", ("NONE", "PENDING", "VERIFIED", "REJECTED")),
+            Field("kyc_level", "KYC level", "whole_choice", ("1", "2", "3")),
+            Field(
+                "kyc_status", "KYC status", "choice", ("NONE", "PENDING", "VERIFIED", "REJECTED")
+            ),
             Field(
                 "restricted",
-                "Restricted: only with a code from their phone",
+                "Restrict access: require a code from the customer's phone",
                 "check",
                 required=False,
             ),
         ),
         required_field="kyc_level",
         prefill_path=_ITEM_PATH,
-        success_message="The level is changed.",
+        success_message="KYC level updated.",
     ),
     Action(
         name="subscriber.block",
         endpoint=f"POST {_ITEM_PATH}/block",
-        title="Block this subscriber?",
-        description="Every payment from and to the wallet is refused at once, with every card. "
-        "It can be undone.",
+        title="Block this customer?",
+        description="Declines all payments to and from the wallet, including card payments. "
+        "You can unblock the customer later.",
         button="Block",
         fields=(_REASON,),
-        success_message="The subscriber is blocked.",
+        success_message="Customer blocked.",
         is_dangerous=True,
     ),
     Action(
         name="subscriber.unblock",
         endpoint=f"POST {_ITEM_PATH}/unblock",
-        title="Unblock this subscriber?",
-        description="Cards that were active before work again.",
+        title="Unblock this customer?",
+        description="Cards that were active before will work again.",
         button="Unblock",
         fields=(_REASON._replace(required=False),),
-        success_message="The subscriber is unblocked.",
+        success_message="Customer unblocked.",
     ),
     Action(
         name="subscriber.close",
         endpoint=f"POST {_ITEM_PATH}/close",
-        title="Close this subscriber for good?",
-        description="The wallet must be empty. This cannot be undone, and the phone number stays "
-        "taken.",
-        button="Close for good",
+        title="Close this account?",
+        description="The wallet must be empty. This can't be undone, and the phone number can't be "
+        "used again.",
+        button="Close account",
         fields=(_REASON,),
-        success_message="The subscriber is closed.",
+        success_message="Account closed.",
         is_dangerous=True,
     ),
     Action(
         name="subscriber.reset_pin",
         endpoint=f"POST {_ITEM_PATH}/reset-pin",
-        title="Send a code for a new PIN?",
-        description="A one-time code goes to the subscriber's phone. With it they choose a new PIN "
-        "in the chat or here.",
+        title="Reset PIN?",
+        description="Sends a one-time code to the customer's phone. The customer uses it to set a "
+        "new PIN, in chat or here.",
         button="Reset PIN",
-        success_message="A code is on its way to the subscriber's phone.",
+        success_message="PIN reset code sent to the customer's phone.",
     ),
     Action(
         name="subscriber.set_pin",
         endpoint=f"POST {_ITEM_PATH}/reset-pin/confirm",
-        title="Set a new PIN with the code",
-        description="The subscriber reads the code to you and types the new PIN.",
-        button="Set PIN",
+        title="Set new PIN",
+        description="Enter the code the customer received, then ask the customer to enter the new "
+        "PIN.",
+        button="Set new PIN",
         fields=(
-            Field("otp", "Code", hint="Six digits, from the subscriber's phone"),
-            Field("new_pin", "New PIN", "pin", hint="Four digits"),
+            Field("otp", "Code", hint="6 digits, from the customer's phone"),
+            Field("new_pin", "New PIN", "pin", hint="4 digits"),
         ),
-        success_message="The PIN is set.",
+        success_message="PIN updated.",
     ),
     Action(
         name="subscriber.verify_pin",
         endpoint=f"POST {_ITEM_PATH}/verify-pin",
-        title="Is this the PIN?",
-        description="To know whom you talk to. A wrong one counts as at a terminal: the third in a "
-        "row locks it for half an hour.",
-        button="Check PIN",
+        title="Verify PIN",
+        description="Confirms you're talking to the account holder. Three wrong attempts in a row "
+        "lock the PIN for 30 minutes.",
+        button="Verify PIN",
         fields=(Field("pin", "PIN", "pin"),),
-        success_message="The PIN is right.",
+        success_message="The PIN is correct.",
     ),
     Action(
         name="subscriber.change_pin",
         endpoint=f"POST {_ITEM_PATH}/change-pin",
-        title="Change the PIN",
-        description="The subscriber types both.",
+        title="Change PIN",
+        description="Ask the customer to enter both PINs.",
         button="Change PIN",
-        fields=(Field("old_pin", "PIN of now", "pin"), Field("new_pin", "New PIN", "pin")),
-        success_message="The PIN is changed.",
+        fields=(Field("old_pin", "Current PIN", "pin"), Field("new_pin", "New PIN", "pin")),
+        success_message="PIN changed.",
     ),
     Action(
         name="subscriber.document",
         endpoint=f"POST {_ITEM_PATH}/kyc-documents",
-        title="Add a document",
-        description=(
-            "A photo of it. What was written into the file, such as the place, is not kept."
-        ),
-        button="Add a document",
+        title="Add document",
+        description="Upload a photo. Location and other metadata are removed.",
+        button="Add document",
         fields=(
             Field(
                 "document_type",
-                "What it is",
+                "Document type",
                 "choice",
                 ("id_front", "id_back", "selfie", "proof_of_address"),
             ),
-            Field("image", "Photo", "picture", hint="JPEG or PNG, at most 5 MB"),
+            Field("image", "Photo", "picture", hint="JPEG or PNG, up to 5 MB"),
         ),
-        success_message="The document is kept. It waits to be looked at.",
+        success_message="Document uploaded. Waiting for review.",
     ),
     Action(
         name="subscriber.alert",
         endpoint="POST /api/v1/compliance/alerts",
-        title="Raise an alert",
-        description="For what the rules do not notice. It comes into the queue of compliance.",
-        button="Raise an alert",
+        title="Create alert",
+        description="Flag something the rules missed. It goes to the compliance queue.",
+        button="Create alert",
         fields=(
-            Field("subscriber_id", "Subscriber", "hidden"),
-            Field("alert_type", "What it is about", hint="In a few words: stolen phone"),
+            Field("subscriber_id", "Customer", "hidden"),
+            Field("alert_type", "Alert type", hint="For example: stolen phone"),
             Field("severity", "Severity", "choice", ("LOW", "MEDIUM", "HIGH", "CRITICAL")),
-            Field("details.note", "What you know", "long"),
+            Field("details.note", "Details", "long"),
         ),
-        success_message="The alert is in the queue.",
+        success_message="Alert created.",
     ),
     Action(
         name="subscriber.ask_code",
         endpoint=f"POST {_ITEM_PATH}/restricted-access",
-        title="Ask for a code?",
-        description="It is sent to the subscriber's phone and is good for 5 minutes and 3 tries.",
-        button="Ask for a code",
-        success_message="A code is on its way to the subscriber's phone.",
+        title="Request an access code?",
+        description="Sends a code to the customer's phone. Valid for 5 minutes, 3 attempts.",
+        button="Request access code",
+        success_message="Access code sent to the customer's phone.",
     ),
     Action(
         name="subscriber.enter_code",
         endpoint=f"POST {_ITEM_PATH}/restricted-access/verify",
-        title="Enter the code",
-        button="Open the record",
-        fields=(Field("otp", "Code", hint="Six digits, as the subscriber reads them to you"),),
-        success_message="The record is open to you for 15 minutes.",
+        title="Enter access code",
+        button="Unlock record",
+        fields=(Field("otp", "Code", hint="6 digits. Ask the customer to read them to you."),),
+        success_message="Record unlocked for 15 minutes.",
     ),
 )
 
 
 @pages.get("/console/subscribers")
-async def list_subscribers(visit: PageRequest) -> Reply[bytes]:
-    asked = visit.query.pick("search", "status", "kyc_level", "cursor")
-    return visit.render(
-        "subscribers/list.html", found=await visit.get("/api/v1/subscribers", asked)
+async def list_subscribers(request: PageRequest) -> Reply[bytes]:
+    filters = request.query.pick("search", "status", "kyc_level", "cursor")
+    return request.render(
+        "subscribers/list.html", found=await request.get("/api/v1/subscribers", filters)
     )
 
 
 @pages.get("/console/subscribers/{id}")
-async def show_subscriber(visit: PageRequest, id: str) -> Reply[bytes]:
+async def show_subscriber(request: PageRequest, id: str) -> Reply[bytes]:
     one = build_path(_ITEM_PATH, {"id": id})
     try:
-        record = await visit.get(one)
+        record = await request.get(one)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
-        return visit.render(
-            "subscribers/restricted.html", id=id, code=await _load_last_code(visit, id)
+        return request.render(
+            "subscribers/restricted.html", id=id, code=await _load_last_code(request, id)
         )
-    about: dict[str, str | int] = {"subscriber_id": id, "limit": _RECENT_LIMIT}
+    alert_filters: dict[str, str | int] = {"subscriber_id": id, "limit": _RECENT_LIMIT}
     balance, cards, history, limits, documents, alerts, audit, code = await asyncio.gather(
-        visit.get(build_path("/api/v1/balance/{id}", {"id": id})),
-        visit.get("/api/v1/cards", {"subscriber_id": id}),
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
-        visit.get(f"{one}/limits"),
-        visit.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{one}/kyc-documents"),
-        visit.get_if_allowed("GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", about),
-        visit.get_if_allowed(
+        request.get(build_path("/api/v1/balance/{id}", {"id": id})),
+        request.get("/api/v1/cards", {"subscriber_id": id}),
+        request.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
+        request.get(f"{one}/limits"),
+        request.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{one}/kyc-documents"),
+        request.get_if_allowed(
+            "GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", alert_filters
+        ),
+        request.get_if_allowed(
             "GET /api/v1/audit/logs",
             "/api/v1/audit/logs",
             {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
-        _load_last_code(visit, id),
+        _load_last_code(request, id),
     )
-    return visit.render(
-        "subscribers/person.html",
-        person=record,
+    return request.render(
+        "subscribers/customer.html",
+        customer=record,
         balance=balance,
         limits=limits,
         cards=cards,
@@ -245,19 +249,19 @@ async def show_subscriber(visit: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-async def _load_last_code(visit: PageRequest, id: str) -> Any:
+async def _load_last_code(request: PageRequest, id: str) -> Any:
     """Return the message with the newest one-time code, or None."""
-    found = await visit.get(
+    found = await request.get(
         build_path(f"{_ITEM_PATH}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
     )
     return next(iter(found["data"]), None)
 
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
-async def get_document(visit: PageRequest, id: str, document_id: str) -> Reply[bytes]:
+async def get_document(request: PageRequest, id: str, document_id: str) -> Reply[bytes]:
     """Return the image of a KYC document, for display on the page."""
     path = build_path(
         "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
         {"id": id, "document_id": document_id},
     )
-    return await visit.get_file(path)
+    return await request.get_file(path)

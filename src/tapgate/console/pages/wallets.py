@@ -1,25 +1,29 @@
-"""Wallet actions. The forms open on the subscriber's page."""
+"""Wallet actions. The forms open on the customer's page."""
 
 from tapgate.console.actions import Action, Field
 
-_SUBSCRIBER = Field("subscriber_id", "Subscriber", "hidden")
+_SUBSCRIBER = Field("subscriber_id", "Customer", "hidden")
 _AMOUNT = Field("amount", "Amount", "money")
-_DAY_HINT = "A day of the platform's time zone"
+_DAY_HINT = "In the platform's time zone"
 
 ACTIONS = (
     Action(
         name="wallet.send",
         endpoint="POST /api/v1/wallet/transfer-p2p",
-        title="Send money to another card",
-        description="From this wallet to that of the other card, with the fee of such a transfer. "
-        "The sender types the PIN.",
+        title="Send money",
+        description="Sends money to another customer's card. The transfer fee applies. Ask the "
+        "sender to enter their PIN.",
         button="Send money",
         fields=(
             Field("sender_id", "Sender", "hidden"),
-            Field("recipient_card_serial", "The receiver's card", hint="Its serial number"),
+            Field(
+                "recipient_card_serial",
+                "Recipient's card",
+                hint="Serial number, printed on the card",
+            ),
             _AMOUNT,
-            Field("memo", "Memo", required=False, hint="Both of them read it"),
-            Field("pin", "The sender's PIN", "pin"),
+            Field("memo", "Memo", required=False, hint="Visible to both parties"),
+            Field("pin", "Sender's PIN", "pin"),
         ),
         message_field="message",
         moves_money=True,
@@ -28,15 +32,15 @@ ACTIONS = (
         name="wallet.transfer",
         endpoint="POST /api/v1/wallet/transfer",
         title="Transfer between accounts",
-        description="To put something right by hand: between any two accounts, also the platform's "
-        "own. The payer's PIN is needed where the payer is a subscriber.",
+        description="Manual adjustment between any two accounts, including the platform's. If the "
+        "payer is a customer, their PIN is required.",
         button="Transfer",
         fields=(
-            Field("from_account_id", "From account", hint="acc_…"),
-            Field("to_account_id", "To account", hint="acc_…"),
+            Field("from_account_id", "From account", hint="Account ID: acc_…"),
+            Field("to_account_id", "To account", hint="Account ID: acc_…"),
             _AMOUNT,
-            Field("description", "Why", required=False),
-            Field("pin", "The payer's PIN", "pin", required=False),
+            Field("description", "Description", required=False),
+            Field("pin", "Payer's PIN", "pin", required=False),
         ),
         message_field="message",
         moves_money=True,
@@ -45,15 +49,13 @@ ACTIONS = (
     Action(
         name="wallet.top_up",
         endpoint="POST /api/v1/wallet/fund-from-partner",
-        title="Fund from a partner",
-        description=(
-            "The partner's account pays. A reference is paid once, however often it is sent."
-        ),
-        button="Fund from a partner",
+        title="Top up from partner",
+        description="Debits the partner's account. Duplicate references are ignored.",
+        button="Top up from partner",
         fields=(
             _SUBSCRIBER,
-            Field("partner_id", "Partner", hint="ptn_…"),
-            Field("partner_reference", "The partner's reference"),
+            Field("partner_id", "Partner", hint="Partner ID: ptn_…"),
+            Field("partner_reference", "Partner's reference"),
             _AMOUNT,
         ),
         message_field="message",
@@ -63,13 +65,14 @@ ACTIONS = (
         name="wallet.cash_in",
         endpoint="POST /api/v1/agents/cashin",
         title="Cash in",
-        description="The agent takes cash and pays from the float. The agent types the PIN.",
+        description="The agent takes cash and funds the wallet from their float. Ask the agent to "
+        "enter their PIN.",
         button="Cash in",
         fields=(
             _SUBSCRIBER,
-            Field("agent_id", "Agent", hint="agt_…"),
+            Field("agent_id", "Agent", hint="Agent ID: agt_…"),
             _AMOUNT,
-            Field("agent_pin", "The agent's PIN", "pin"),
+            Field("agent_pin", "Agent's PIN", "pin"),
         ),
         message_field="message",
         moves_money=True,
@@ -78,14 +81,15 @@ ACTIONS = (
         name="wallet.cash_out",
         endpoint="POST /api/v1/agents/cashout",
         title="Cash out",
-        description="The agent hands out cash, and the wallet pays the agent. Both type their PIN.",
+        description="The agent hands out cash and the wallet is debited. Ask the customer and the "
+        "agent to enter their PINs.",
         button="Cash out",
         fields=(
             _SUBSCRIBER,
-            Field("agent_id", "Agent", hint="agt_…"),
+            Field("agent_id", "Agent", hint="Agent ID: agt_…"),
             _AMOUNT,
-            Field("pin", "The subscriber's PIN", "pin"),
-            Field("agent_pin", "The agent's PIN", "pin"),
+            Field("pin", "Customer's PIN", "pin"),
+            Field("agent_pin", "Agent's PIN", "pin"),
         ),
         message_field="message",
         moves_money=True,
@@ -93,24 +97,24 @@ ACTIONS = (
     Action(
         name="wallet.statement",
         endpoint="POST /api/v1/wallet/account-statement",
-        title="Draw up a statement",
-        description="A file with everything that moved in a time of up to a year.",
-        button="Statement",
+        title="Create statement",
+        description="All transactions in a period of up to one year.",
+        button="Create statement",
         fields=(
             _SUBSCRIBER,
             Field("from_date", "From", "date", hint=_DAY_HINT),
             Field("to_date", "To", "date", hint=_DAY_HINT),
-            Field("format", "Form", "choice", (("pdf", "PDF, to print"), ("csv", "CSV"))),
+            Field("format", "Format", "choice", (("pdf", "PDF"), ("csv", "CSV"))),
         ),
-        success_message="The statement is ready",
+        success_message="Statement ready",
         result_template="subscribers/statement.html",
     ),
     Action(
         name="wallet.quote",
         endpoint="POST /api/v1/wallet/quote",
-        title="What would it cost?",
-        description="The fee, and whether the limits would allow it now. Nothing is moved.",
-        button="Quote",
+        title="Fee preview",
+        description="Shows the fee and whether the payment would be allowed now. No money moves.",
+        button="Preview fee",
         fields=(
             Field("sender_id", "Sender", "hidden"),
             Field(
@@ -121,7 +125,7 @@ ACTIONS = (
             ),
             _AMOUNT,
         ),
-        success_message="It would cost",
+        success_message="Fee:",
         result_template="subscribers/quote.html",
     ),
 )

@@ -24,15 +24,15 @@ FileFormat = Literal["csv", "pdf"]
 _DESCRIPTIONS: Final = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),
-    chart.AGENT_CASHIN: ("Cash in at {}", "Cash in at {}"),
-    chart.AGENT_CASHOUT: ("Cash out at {}", "Cash out at {}"),
+    chart.AGENT_CASHIN: ("Cash-in at {}", "Cash-in at {}"),
+    chart.AGENT_CASHOUT: ("Cash-out at {}", "Cash-out at {}"),
     chart.POS_PAYMENT: ("Card payment to {}", "Card payment from {}"),
     chart.ONLINE_PAYMENT: ("Online payment to {}", "Online payment from {}"),
-    chart.PARTNER_FUND: ("Top-up through {}", "Top-up through {}"),
+    chart.PARTNER_FUND: ("Top-up from {}", "Top-up from {}"),
     chart.PROCESSOR_TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.REFUND: ("Refund to {}", "Refund from {}"),
 }
-_DEFAULT_DESCRIPTIONS: Final = ("Paid to {}", "Received from {}")
+_DEFAULT_DESCRIPTIONS: Final = ("Payment to {}", "Payment from {}")
 _FEE_DESCRIPTIONS: Final = {chart.TRANSFER_P2P: "Transfer fee"}
 
 
