@@ -13,7 +13,7 @@ from tapgate.errors import TABLE, Code
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 #: Codes recorded as a failed transaction, according to the documentation of each code.
-DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · request id: used up", DOCUMENT))
+DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · `request_id`: consumed", DOCUMENT))
 
 
 def build_error(code: str, status: int = 400, **details: object) -> ErrorResponse:

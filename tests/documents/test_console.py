@@ -19,7 +19,7 @@ def find_section(document: str, heading: str) -> str:
 def test_every_navigation_page_is_documented() -> None:
     navigation = (CONSOLE / "templates" / "base.html").read_text()
     pages = re.findall(r'nav_item\("[^"]+", "([^"]+)"', navigation)
-    rows = re.findall(r"^\| ([^|]+) \|", find_section("console.md", "What is on it"), re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \|", find_section("console.md", "Pages"), re.MULTILINE)
     told = {page for row in rows for page in row.split(", ")} - {"Page", "---"}
     assert len(pages) > 10
     assert told == set(pages)
@@ -33,5 +33,5 @@ def test_all_browser_storage_is_documented() -> None:
     stored = {re.findall(r'STORAGE_KEY = "([^"]+)"', text)[0] for text in keeping}
     cookies = set(re.findall(r'"((?:__Host-)?tapgate_\w+)"', (CONSOLE / "session.py").read_text()))
     assert len(stored) > 1 and len(cookies) > 2
-    told = find_section("inventory.md", "What a browser keeps")
+    told = find_section("inventory.md", "Browser storage")
     assert [name for name in stored | cookies if f"`{name}`" not in told] == []

@@ -13,7 +13,8 @@ TEXT = DOCUMENT.read_text()
 ROW = re.compile(r"^\| \[`([A-Z_]+)`\]\(#([a-z_]+)\) \| (\d+) \| (.+) \|$", re.MULTILINE)
 SECTION = re.compile(r"^### ([A-Z_]+)\n\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
 FIRST_LINE = re.compile(
-    r"\*\*(\d{3})\*\* · request id: ((used up|free|none|belongs to the first request)\b.*)"
+    r"\*\*(\d{3})\*\* · `request_id`: "
+    r"((consumed|reusable|not applicable|belongs to the first request)\b.*)"
 )
 
 ROWS = {code: (anchor, int(status), text) for code, anchor, status, text in ROW.findall(TEXT)}
@@ -21,7 +22,8 @@ SECTIONS = dict(SECTION.findall(TEXT))
 
 ADD_HINT = (
     'Add to docs/errors.md: a row in "All codes", and in the group where it belongs a section'
-    " `### CODE` with a first line `**STATUS** · request id: used up|free|none`, when it happens,"
+    " `### CODE` with a first line"
+    " `**STATUS** · `request_id`: consumed|reusable|not applicable`, when it happens,"
     " `*Details:*` if it has any, and `*What to do:*`."
 )
 
