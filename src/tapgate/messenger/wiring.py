@@ -113,5 +113,5 @@ async def _open_graph_client(
 def _get_service_secret(settings: Settings) -> str:
     secret = settings.service_secrets.get(SERVICE_NAME)
     if secret is None:
-        raise SettingsError(f"TAPGATE_SERVICE_SECRETS must have a secret for {SERVICE_NAME}")
+        raise SettingsError(f"TAPGATE_SERVICE_SECRETS must contain a secret for {SERVICE_NAME}")
     return secret

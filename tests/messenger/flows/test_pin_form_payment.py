@@ -101,7 +101,7 @@ def chat(database: Database, tmp_path: Path) -> ChatDriver:
     return ChatDriver(database, tmp_path)
 
 
-FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "ended")})
+FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})
 
 
 async def test_correct_pin_pays_once_and_the_receipt_is_sent_in_the_chat(chat: ChatDriver) -> None:

@@ -14,8 +14,8 @@ from tapgate.messenger.fake_graph.server import serve
 async def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tapgate.messenger.fake_graph")
     parser.add_argument("--port", type=int, default=8002)
-    parser.add_argument("--callback", help="where the messenger's webhook is")
-    parser.add_argument("--app-secret", help="what deliveries are signed with")
+    parser.add_argument("--callback", help="URL of the messenger's webhook")
+    parser.add_argument("--app-secret", help="secret that signs deliveries")
     parser.add_argument("--access-token", default="fake-access-token")
     parser.add_argument("--phone-number-id", default="100000000000000")
     given = parser.parse_args()
@@ -26,7 +26,7 @@ async def main() -> None:
         app_secret=given.app_secret,
     )
     async with serve(provider, given.port) as url:
-        print(f"The fake provider is at {url}", flush=True)
+        print(f"Fake provider listening on {url}", flush=True)
         await asyncio.get_running_loop().create_future()
 
 

@@ -349,7 +349,7 @@ TEXTS: Final = {
         "Je n'attends pas de photo. Pour envoyer un document, écrivez *vérifier mon identité*."
     ),
     "picture.rejected": (
-        "Je ne peux pas utiliser cette photo. Envoyez-en une autre, en JPEG ou PNG, de 5 Mo maximum."
+        "Je ne peux pas utiliser cette photo. Envoyez-en une autre en JPEG ou PNG, de 5 Mo maximum."
     ),
     "picture.unusable": "Je ne peux pas utiliser cette photo. Renvoyez-la en JPEG ou PNG.",
     # Gateway error codes
