@@ -314,7 +314,7 @@ TEXTS: Final = {
         "You can send another document, or wait until we've checked."
     ),
     "kyc.too_many_today": (
-        "You've reached the number of documents you can send in one day. Please try again tomorrow."
+        "You've reached the limit of documents you can send in one day. Please try again tomorrow."
     ),
     "kyc.done": "Thank you! We'll check your documents.",
     "document.id_front": "ID card, front",
@@ -353,10 +353,10 @@ TEXTS: Final = {
     "error.COMPLIANCE_REJECTED": (
         "This payment can't be sent for security reasons. Please contact our support team."
     ),
-    "error.TRANSACTION_LIMIT_EXCEEDED": "This is over your limit per transaction.",
-    "error.CARD_LIMIT_EXCEEDED": "This is over the card's daily limit.",
-    "error.DAILY_LIMIT_EXCEEDED": "This would put you over your daily limit.",
-    "error.MONTHLY_LIMIT_EXCEEDED": "This would put you over your monthly limit.",
+    "error.TRANSACTION_LIMIT_EXCEEDED": "This amount is over your limit per transaction.",
+    "error.CARD_LIMIT_EXCEEDED": "This amount is over the card's daily limit.",
+    "error.DAILY_LIMIT_EXCEEDED": "This payment would put you over your daily limit.",
+    "error.MONTHLY_LIMIT_EXCEEDED": "This payment would put you over your monthly limit.",
     "error.MAX_BALANCE_EXCEEDED": "The recipient's wallet can't hold that much.",
     "error.SUBSCRIBER_NOT_FOUND": "I can't find that wallet.",
     "error.CARD_NOT_FOUND": "I can't find that card. Please check its number.",

@@ -21,7 +21,7 @@ TEXTS: Final = {
     "title.link": "Ajouter une carte",
     "description.link": "Associer une carte à votre compte",
     "title.block": "Bloquer une carte",
-    "description.block": "Perdue, volée, abîmée ou temporairement",
+    "description.block": "Perte, vol, dommage ou blocage temporaire",
     "title.unblock": "Débloquer une carte",
     "description.unblock": "Réutiliser une carte bloquée",
     "title.change_pin": "Changer mon code PIN",
@@ -73,7 +73,7 @@ TEXTS: Final = {
     "canceled": "D'accord, c'est annulé : *{what}*.",
     "lapsed": (
         "Vous n'avez pas répondu à temps, j'ai donc annulé votre demande. Si vous aviez déjà "
-        "saisi votre code PIN, consultez votre *historique*."
+        "donné votre code PIN, consultez votre *historique*."
     ),
     "lapsed.pin": (
         "Le délai est dépassé, j'ai donc annulé votre demande sans utiliser votre code PIN. "
@@ -93,7 +93,7 @@ TEXTS: Final = {
     # Answers that were not understood
     "not_understood.choice": "Veuillez choisir l'une de ces options.",
     "not_understood.confirm": "Veuillez répondre par *oui* ou par *non*.",
-    "not_understood.pin": "Le code PIN a exactement 4 chiffres. Pour arrêter : *annuler*.",
+    "not_understood.pin": "Le code PIN a exactement 4 chiffres. Pour arrêter, envoyez *annuler*.",
     "not_understood.both_pins": (
         "J'ai besoin des deux codes PIN dans un seul message : d'abord l'actuel, puis le nouveau."
     ),
@@ -120,8 +120,8 @@ TEXTS: Final = {
         "une espace, ou *annuler*."
     ),
     "pin.unavailable": (
-        "Cette opération demande votre code PIN, et cette discussion n'est pas assez sûre pour "
-        "cela. Veuillez utiliser l'application ou contacter notre service client."
+        "Cette opération nécessite votre code PIN, qui ne doit pas être partagé dans cette "
+        "discussion. Veuillez utiliser l'application ou contacter notre service client."
     ),
     "pin.not_as_text": (
         "N'envoyez pas votre code PIN dans la discussion. Je ne l'ai pas utilisé. Supprimez ce "
@@ -138,7 +138,7 @@ TEXTS: Final = {
         "Code PIN incorrect. C'était votre dernier essai : votre code PIN est bloqué pendant "
         "30 minutes pour protéger votre argent."
     ),
-    "pin.locked_until": "Votre code PIN est bloqué jusqu'au *{until}* après trop d'essais.",
+    "pin.locked_until": "Votre code PIN est bloqué jusqu'au *{until}* : trop d'essais incorrects.",
     "pin.forgotten": (
         "Je ne peux ni afficher ni réinitialiser votre code PIN ici. Pour votre sécurité, seul "
         "notre service client peut le réinitialiser, après vérification de votre identité. "
@@ -152,7 +152,7 @@ TEXTS: Final = {
         "Votre compte n'est pas actif pour le moment, je ne peux donc pas faire cette opération. "
         "Veuillez contacter notre service client."
     ),
-    "trust.ask": "Pour confirmer votre identité, j'ai besoin une fois de votre code PIN.",
+    "trust.ask": "Pour confirmer que c'est bien vous, j'ai besoin de votre code PIN une fois.",
     "phone.ask": (
         "Je ne vois pas votre numéro de téléphone. Veuillez envoyer le numéro de votre compte, "
         "avec l'indicatif du pays, par exemple +23276123456."
@@ -247,7 +247,7 @@ TEXTS: Final = {
         "réservé pendant la vérification. Vous verrez le résultat dans votre *historique*.\n\n"
         "Frais : {fee}\nVotre solde : *{balance}*\nTransaction : {transaction}"
     ),
-    "send.declined": "{reason}\n\nAucun montant n'a été envoyé.",
+    "send.declined": "{reason}\n\nL'argent n'a pas été envoyé.",
     "send.uncertain": (
         "Je n'ai pas reçu de réponse et je ne sais pas encore si l'argent a été envoyé. Veuillez "
         "saisir à nouveau votre code PIN. Vous *ne serez pas débité deux fois*."
@@ -303,7 +303,7 @@ TEXTS: Final = {
         "1234 ou une date de naissance."
     ),
     "register.done": "Bienvenue, {name} ! 🎉 Votre compte est prêt.",
-    "register.already": "Ce numéro a déjà un compte.",
+    "register.already": "Un compte existe déjà avec ce numéro.",
     "change_pin.ask": "Changeons votre code PIN.",
     "change_pin.uncertain": (
         "Je n'ai pas reçu de réponse. Votre code PIN est peut-être déjà changé : si l'ancien ne "
@@ -330,8 +330,7 @@ TEXTS: Final = {
         "Vous pouvez envoyer un autre document ou attendre la fin de la vérification."
     ),
     "kyc.too_many_today": (
-        "Vous avez atteint le nombre de documents que vous pouvez envoyer en une journée. "
-        "Veuillez réessayer demain."
+        "Vous avez atteint le nombre maximum de documents par jour. Veuillez réessayer demain."
     ),
     "kyc.done": "Merci ! Nous allons vérifier vos documents.",
     "document.id_front": "Pièce d'identité, recto",
@@ -362,11 +361,11 @@ TEXTS: Final = {
     "error.INVALID_OTP": "Code incorrect.",
     "error.PERMANENT_BLOCK": "Carte bloquée définitivement : elle ne peut pas être débloquée.",
     "error.INSUFFICIENT_FUNDS": "Votre solde est insuffisant pour cette opération.",
-    "error.ACCOUNT_LOCKED": "Votre code PIN est temporairement bloqué après trop d'essais.",
+    "error.ACCOUNT_LOCKED": "Votre code PIN est temporairement bloqué : trop d'essais incorrects.",
     "error.OTP_REQUIRED": (
         "Ce compte bénéficie d'une protection renforcée. Veuillez contacter notre service client."
     ),
-    "error.PIN_REQUIRED": "Cette opération demande votre code PIN.",
+    "error.PIN_REQUIRED": "Cette opération nécessite votre code PIN.",
     "error.SUBSCRIBER_BLOCKED": "Votre compte n'est pas actif pour le moment.",
     "error.CARD_NOT_ACTIVE": "Cette carte n'est pas active.",
     "error.COMPLIANCE_REJECTED": (
@@ -380,7 +379,7 @@ TEXTS: Final = {
     "error.MAX_BALANCE_EXCEEDED": "Le compte du destinataire ne peut pas contenir ce montant.",
     "error.SUBSCRIBER_NOT_FOUND": "Je ne trouve pas ce compte.",
     "error.CARD_NOT_FOUND": "Je ne trouve pas cette carte. Veuillez vérifier son numéro.",
-    "error.DUPLICATE_PHONE": "Ce numéro a déjà un compte.",
+    "error.DUPLICATE_PHONE": "Un compte existe déjà avec ce numéro.",
     "error.DUPLICATE_REQUEST": "Un problème est survenu avec ce paiement.",
     "error.CARD_ALREADY_LINKED": "Cette carte est déjà associée à un compte.",
     "error.CARD_NOT_LINKED": "Cette carte n'est associée à aucun compte.",
