@@ -130,13 +130,13 @@ async def test_transfer_to_a_friend_with_a_wrong_and_a_correct_pin(
     await handset.expect_last_message("What would you like to do?")
     assert await tab.find_axe_violations() == []
     await handset.choose_from_list("Send money")
-    await handset.expect_last_message("Who should get the money?")
+    await handset.expect_last_message("Who would you like to send money to?")
     await handset.send_message("DEMO-000002")
     await handset.expect_last_message("How much")
     await handset.send_message("25")
     await handset.expect_last_message("25.00 SLE")
     await handset.tap_option("Yes")
-    await handset.expect_last_message("Your PIN, to send")
+    await handset.expect_last_message("Enter your PIN to send")
     await handset.tap_option("Enter PIN")
     await expect(handset.dialog.get_by_label("Your PIN", exact=True)).to_be_focused()
     assert await tab.find_axe_violations() == []
@@ -183,9 +183,9 @@ async def test_registration_and_kyc_document_upload(
     await handset.send_message("<b>register</b>")
     await expect(handset.log).to_contain_text("<b>register</b>")
     await handset.send_message("register")
-    await handset.expect_last_message("What are your first name and your last name?")
+    await handset.expect_last_message("What's your first and last name?")
     await handset.send_message("Isata Conteh")
-    await handset.expect_last_message("Shall I open a wallet?")
+    await handset.expect_last_message("Shall I open a wallet with these details?")
     await handset.tap_option("Yes")
     await handset.expect_last_message("PIN")
     await handset.tap_option("PIN")
@@ -193,13 +193,13 @@ async def test_registration_and_kyc_document_upload(
     assert await tab.find_axe_violations() == []
     await handset.press_digits(pin + pin)
     await handset.confirm()
-    await expect(handset.log).to_contain_text("Your wallet is open", timeout=_TIMEOUT_MS)
+    await expect(handset.log).to_contain_text("Your wallet is ready", timeout=_TIMEOUT_MS)
 
     await handset.send_message("kyc")
     await handset.expect_last_message("Which document")
     await handset.tap_option("Choose")
     await handset.dialog.get_by_role("button").nth(1).click()
-    await handset.expect_last_message("Please send a clear picture")
+    await handset.expect_last_message("Please send a clear photo")
     await tab.page.get_by_label("Choose an image").set_input_files(document)
     await expect(tab.page.get_by_alt_text("Image to send")).to_be_visible()
     assert await tab.find_axe_violations() == []

@@ -7,7 +7,7 @@ from tapgate.messenger.conversation.texts import TEXTS
 from tapgate.messenger.model.common import LANGUAGES, Language
 
 PIN_PROMPT_KEYS = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin")
-OTHER_TEXT_KEYS = ("change_pin.done", "pin.unasked", "pin.not_as_text", "help")
+OTHER_TEXT_KEYS = ("change_pin.done", "pin.unsolicited", "pin.not_as_text", "help")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -25,4 +25,4 @@ def test_texts_that_mention_a_pin_are_not_prompts(language: Language, key: str) 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_menu_entry_about_changing_the_pin_is_not_a_prompt(language: Language) -> None:
     words = TEXTS[language]
-    assert not asks_for_pin(f"11. {words['title.change_pin']} - {words['about.change_pin']}")
+    assert not asks_for_pin(f"11. {words['title.change_pin']} - {words['description.change_pin']}")

@@ -136,7 +136,7 @@ PREFIX_ERROR = "must begin with data:image/jpeg;base64, or data:image/png;base64
         ),
         (
             build_data_uri(PNG_PREFIX, PNG + bytes(images.MAX_IMAGE_BYTES)),
-            "must not hold more than 5 MB",
+            "must be at most 5 MB",
         ),
     ],
     ids=range(24),
@@ -149,7 +149,7 @@ async def test_invalid_bridge_image_is_rejected(data: str | None, sentence: str)
 
 @pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
 async def test_mimetype_must_match_the_data_uri(mimetype: str) -> None:
-    with pytest.raises(ImageError, match=r"^is not of the type that mimetype says$"):
+    with pytest.raises(ImageError, match=r"^does not match mimetype$"):
         await images.load_bridge_image(Media(build_data_uri(JPEG_PREFIX, JPEG), mimetype))
 
 
@@ -198,7 +198,7 @@ async def test_channel_image_is_reencoded(mime_type: str | None) -> None:
 @pytest.mark.parametrize(
     ("content", "mime_type", "sentence"),
     [
-        (PNG, "image/jpeg", "is not of the type that it is announced as"),
+        (PNG, "image/jpeg", "does not match its declared media type"),
         (PDF, "image/jpeg", INVALID_IMAGE_ERROR),
         (b"", None, INVALID_IMAGE_ERROR),
         (ANIMATED, "image/png", "must not be animated"),
@@ -214,7 +214,7 @@ async def test_invalid_channel_image_is_rejected(
 
 async def test_media_of_an_unsupported_type_is_not_fetched() -> None:
     store = FakeMediaStore(PNG)
-    with pytest.raises(ImageError, match=r"^must be a JPEG or PNG picture$"):
+    with pytest.raises(ImageError, match=r"^must be a JPEG or PNG image$"):
         await images.load_channel_image(store, build_image_file("image/webp"))
     assert store.requested_ids == []
 

@@ -181,7 +181,7 @@ def _render_api_error(request: Request, error: ApiError) -> Response:
 
 
 def _render_unavailable(error: ApiError) -> Response:
-    sentence = "The messenger cannot do this at the moment. Please try again soon."
+    sentence = "The messenger is temporarily unavailable. Try again in a few seconds."
     return render_http_error(HttpError(error.status, sentence, headers=error.headers))
 
 

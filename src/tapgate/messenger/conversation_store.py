@@ -107,7 +107,7 @@ async def _acquire_with_timeout(
     pause = _MIN_BACKOFF_SECONDS
     while (held := await _try_acquire(database, address, now)) is None:
         if asyncio.get_running_loop().time() > deadline:
-            raise unavailable("Another message of this conversation is still being worked on")
+            raise unavailable("Another message in this conversation is still being processed")
         await asyncio.sleep(pause)
         pause = min(pause * 2, _MAX_BACKOFF_SECONDS)
     return held

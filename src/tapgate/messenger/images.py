@@ -54,21 +54,21 @@ async def load_bridge_image(media: InlineMedia) -> EncodedImage:
     if not media.data:
         raise ImageError("is required")
     if len(media.data) > _MAX_DATA_URI_LENGTH:
-        raise ImageError(f"must not hold more than {MAX_IMAGE_BYTES // 1024**2} MB")
+        raise ImageError(f"must be at most {MAX_IMAGE_BYTES // 1024**2} MB")
     picture = await image_threads.run(decode_data_uri, media.data)
     if media.mimetype and _normalize_media_type(media.mimetype) != picture.media_type:
-        raise ImageError("is not of the type that mimetype says")
+        raise ImageError("does not match mimetype")
     return picture
 
 
 async def load_channel_image(graph: MediaSource, image: ImageFile) -> EncodedImage:
     announced = _normalize_media_type(image.mime_type) if image.mime_type else None
     if image.mime_type and announced is None:
-        raise ImageError("must be a JPEG or PNG picture")
+        raise ImageError("must be a JPEG or PNG image")
     content = await graph.fetch_media(image.media_id, MAX_IMAGE_BYTES, sha256=image.sha256)
     picture = await image_threads.run(reencode, content)
     if announced not in (None, picture.media_type):
-        raise ImageError("is not of the type that it is announced as")
+        raise ImageError("does not match its declared media type")
     return picture
 
 

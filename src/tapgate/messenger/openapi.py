@@ -20,8 +20,8 @@ from tapgate.service.json_schema import (
 
 _TEXT_MEDIA_TYPE: Final = "text/plain"
 _INTRODUCTION: Final = """\
-The HTTP interface of the messenger: messages from bridges and from the channel's provider in, \
-template messages of internal services out.
+HTTP API of the messenger. It receives messages from bridges and from the channel's provider, \
+and sends template messages for internal services.
 
 **Authentication.** Each operation names its credential: a bridge's bearer token, the provider's \
 `X-Hub-Signature-256` over the raw body, or the signature of an internal service over \
@@ -31,23 +31,23 @@ template messages of internal services out.
 `retryAfter`, both in seconds.
 
 **Idempotency.** Template messages accept an `Idempotency-Key`; deliveries are processed once per \
-message id.
+message ID.
 
-**Request ids.** `X-Request-ID` is returned in the response and written to the logs.
+**Request IDs.** `X-Request-ID` is returned in the response and written to the logs.
 """
 #: Tag name and description by handler module.
 _TAGS: Final = {
-    "bridge": ("Bridge", "Messages from a bridge, answered as plain text."),
-    "webhook": ("Provider", "Webhooks of the channel's provider."),
-    "messages": ("Messages", "Template messages that internal services send."),
-    "simulator": ("Simulator", "The simulated phone; not in production."),
-    "system": ("System", "Health and the description of the API."),
+    "bridge": ("Bridge", "Messages from bridges, with plain-text replies."),
+    "webhook": ("Provider", "Webhooks for the channel's provider."),
+    "messages": ("Messages", "Template messages from internal services."),
+    "simulator": ("Simulator", "Simulated phones. Not available in production."),
+    "system": ("System", "Health check and OpenAPI document."),
 }
 #: Status codes defined by the provider's protocol.
 _PROVIDER_STATUS_PHRASES: Final = {
-    421: "It cannot be decrypted",
-    427: "The form can no longer be used",
-    432: "The signature is wrong",
+    421: "Cannot decrypt the request",
+    427: "The form has expired",
+    432: "Invalid signature",
 }
 
 
@@ -61,7 +61,7 @@ def build_document(routes: Sequence[Route]) -> bytes:
         "info": {
             "title": "Tapgate messenger",
             "version": VERSION,
-            "summary": "Wallets and cards in a conversation",
+            "summary": "Wallets and cards in chat",
             "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -73,7 +73,7 @@ def build_document(routes: Sequence[Route]) -> bytes:
             "securitySchemes": SECURITY_SCHEMES,
             "parameters": {"RequestId": _REQUEST_ID_PARAMETER},
             "headers": {
-                "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}}
+                "X-Request-ID": {"description": "Request ID", "schema": {"type": "string"}}
             },
         },
     }
@@ -180,7 +180,7 @@ def _get_status_phrase(status: int) -> str:
 _REQUEST_ID_PARAMETER: Final = {
     "name": "X-Request-ID",
     "in": "header",
-    "description": "For tracing. Returned in the response; generated when absent",
+    "description": "Tracing ID, returned in the response. Generated if absent.",
     "schema": {
         "type": "string",
         "pattern": "^[A-Za-z0-9._-]{1,128}$",

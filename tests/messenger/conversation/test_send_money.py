@@ -107,7 +107,7 @@ def test_payment_with_the_pin_form_pays_once():
 def test_form_of_another_operation_is_rejected():
     story = drive_to_pin(pin_entry_mode="form")
     answer = story(FormSubmitted(operation="op-0", pin=PIN))
-    assert "no longer valid" in answer
+    assert "form has expired" in answer
     assert story.gateway.payments == []
     assert story.conversation.is_awaiting_pin
 
@@ -120,7 +120,7 @@ def test_closed_form_is_sent_again():
 
 def test_wrong_pin_in_a_form_is_reported_once():
     story = drive_to_pin(pin_entry_mode="form")
-    assert "Tries left: 2" in story.submit_pin_form(WRONG_PIN)
+    assert "You have 2 tries left" in story.submit_pin_form(WRONG_PIN)
     assert story(FormClosed()) == ""
     assert story.conversation.is_awaiting_pin
 
@@ -128,22 +128,22 @@ def test_wrong_pin_in_a_form_is_reported_once():
 def test_pin_as_text_is_rejected_in_form_mode():
     story = drive_to_pin(pin_entry_mode="form")
     answer = story(PIN)
-    assert "do not write your PIN" in answer
+    assert "don't send your PIN" in answer
     assert isinstance(story.replies[-1], PinRequest)
     assert story.gateway.payments == []
 
 
 def test_payment_is_unavailable_without_pin_entry():
     story = ConversationDriver(pin_entry_mode="none")
-    assert "cannot be given safely" in story("send money")
+    assert "isn't safe to share" in story("send money")
     assert story.conversation.stage == "idle"
 
 
 def test_repeated_wrong_pins_lock_the_pin():
     story = drive_to_pin()
     operation = story.conversation.operation
-    assert "Tries left: 2" in story(WRONG_PIN)
-    assert "Tries left: 1" in story(WRONG_PIN)
+    assert "You have 2 tries left" in story(WRONG_PIN)
+    assert "You have 1 try left" in story(WRONG_PIN)
     assert story.conversation.operation == operation
     assert "locked" in story(WRONG_PIN)
     assert story.conversation.stage == "idle"
@@ -166,7 +166,7 @@ def test_retry_after_a_wrong_pin_uses_the_same_operation():
 def test_retry_after_a_lost_response_pays_once():
     story = drive_to_pin()
     story.gateway.lost_responses = [gateway_requests.SendMoney]
-    assert "cannot be paid twice" in story(PIN)
+    assert "won't be charged twice" in story(PIN)
     assert story.conversation.uncertain
     assert "Done!" in story(PIN)
     assert len(story.gateway.payments) == 1
@@ -183,14 +183,14 @@ def test_cancel_after_a_lost_response_warns_that_the_payment_may_have_succeeded(
 def test_internal_error_leaves_the_outcome_uncertain():
     story = drive_to_pin()
     story.gateway.overrides = {gateway_requests.SendMoney: [RequestRejected(code="INTERNAL_ERROR")]}
-    assert "cannot be paid twice" in story(PIN)
+    assert "won't be charged twice" in story(PIN)
     assert "Done!" in story(PIN)
 
 
 def test_unsent_request_does_not_leave_the_outcome_uncertain():
     story = drive_to_pin()
     story.gateway.overrides = {gateway_requests.SendMoney: [GatewayUnreachable(uncertain=False)]}
-    assert "Nothing is lost" in story(PIN)
+    assert "can't reach the payment service" in story(PIN)
     assert not story.conversation.uncertain
     assert "Done!" in story(PIN)
 
@@ -198,7 +198,7 @@ def test_unsent_request_does_not_leave_the_outcome_uncertain():
 def test_decline_ends_the_operation():
     story = drive_to_pin()
     story.gateway.balance = 0
-    assert "not enough money" in story(PIN)
+    assert "don't have enough money" in story(PIN)
     first = story.list_calls(gateway_requests.SendMoney)[0].request_id
     story.gateway.balance = 1_000_00
     for word in ("send money", "AM-1001", "500", "yes", PIN):
@@ -218,7 +218,7 @@ def test_repeated_input_after_completion_does_not_pay_again(word):
     answer = story(word)
     assert len(story.gateway.payments) == 1
     assert story.conversation.stage == "idle"
-    assert "Nothing is waiting" in answer or "did not ask" in answer
+    assert "not waiting for a yes or no" in answer or "didn't ask" in answer
 
 
 def test_late_yes_repeats_the_confirmation():
@@ -258,7 +258,7 @@ def test_button_of_an_earlier_confirmation_has_expired():
 def test_no_or_cancel_ends_the_payment():
     for word in ("no", "cancel"):
         story = drive_to_confirmation()
-        assert "cancelled" in story(word)
+        assert "canceled" in story(word)
         assert story.conversation.stage == "idle"
 
 
@@ -272,9 +272,9 @@ def test_withheld_text_is_requested_again():
 def test_another_command_cancels_the_payment():
     story = drive_to_pin()
     answer = story("balance")
-    assert "cancelled: *Send money*" in answer
+    assert "canceled: *Send money*" in answer
     assert "1,000.00 SLE" in answer
-    assert "did not ask" in story(PIN)
+    assert "didn't ask" in story(PIN)
     assert story.gateway.payments == []
 
 
@@ -283,7 +283,7 @@ def test_insufficient_funds_asks_for_a_smaller_amount():
     story("send money")
     story("AM-1001")
     answer = story("50000")
-    assert "not enough money" in answer
+    assert "don't have enough money" in answer
     assert "instead" in answer
     assert story("10").count("10.00 SLE")
     assert story.conversation.stage == "confirm"
@@ -293,10 +293,10 @@ def test_insufficient_funds_asks_for_a_smaller_amount():
     ("recipient", "answer"),
     [
         ("TG-0001", "your own wallet"),
-        ("XX-9999", "do not know a card"),
-        ("+23276999999", "Nobody is registered"),
+        ("XX-9999", "can't find a card"),
+        ("+23276999999", "no wallet with that phone number"),
         (CARDLESS_PHONE, "no active card"),
-        ("who knows", "card number or a phone number"),
+        ("who knows", "card number or phone number"),
     ],
 )
 def test_recipient_that_cannot_be_paid_is_rejected(recipient, answer):
@@ -313,6 +313,7 @@ def test_recipient_is_saved_on_request():
     story(PIN)
     story.choose_option("keep")
     assert story.effects == [SaveRecipient(recipient=AMINATA)]
+    assert "*send 50 to Aminata*" in story.reply_text
     story("send money")
     story.choose_option("card:AM-1001")
     assert story.conversation.piece == "amount"
@@ -327,7 +328,7 @@ def test_saved_recipient_is_chosen_by_number_or_name():
         assert story.conversation.piece == "amount"
         for word in ("5", "yes", PIN):
             story(word)
-        assert "Keep recipient" not in story.reply_text
+        assert "Save contact" not in story.reply_text
 
 
 def test_saved_recipient_with_an_unknown_card_is_removed():
@@ -360,7 +361,7 @@ def test_blocked_recipient_is_reported():
     story = drive_to_pin()
     refused = RequestRejected(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
     story.gateway.overrides = {gateway_requests.SendMoney: [refused]}
-    assert "The recipient cannot" in story(PIN)
+    assert "The recipient can't" in story(PIN)
 
 
 def test_guessed_command_does_not_replace_an_open_question():

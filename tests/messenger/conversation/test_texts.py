@@ -43,12 +43,14 @@ def test_text_fits_its_length_limit(language, key):
     text = texts.TEXTS[language][key]
     longest = 900
     if key.startswith(
-        ("title.", "choose", "more", "again", "confirm.", "pin.button", "code.again")
-    ) or key.startswith(("period.", "send.keep", "language.e", "language.f")):
+        ("title.", "choose", "more", "retry", "confirm.", "pin.button", "code.resend")
+    ) or key.startswith(("period.", "send.save_contact", "language.e", "language.f")):
         longest = 20
-    elif key.startswith(("about.", "document.about", "final", "not_final")):
+    elif key.startswith(
+        ("description.", "document.description", "block.permanent", "block.temporary")
+    ):
         longest = 72
-    elif key.startswith(("reason.", "document.", "kyc.enough")):
+    elif key.startswith(("reason.", "document.", "kyc.finish")):
         longest = 24
     assert 0 < len(text) <= longest
 

@@ -25,8 +25,8 @@ NEW_PIN = "7352"
 
 
 def test_balance_is_shown_in_both_languages():
-    assert "You have *1,000.00 SLE*" in ConversationDriver()("balance")
-    assert "Vous avez *1,000.00 SLE*" in ConversationDriver("fr")("solde")
+    assert "Your balance is *1,000.00 SLE*" in ConversationDriver()("balance")
+    assert "Votre solde est de *1,000.00 SLE*" in ConversationDriver("fr")("solde")
 
 
 def test_balance_shows_held_and_available_funds():
@@ -44,7 +44,7 @@ def test_balance_shows_held_and_available_funds():
     ("language", "kind", "review", "day"),
     [
         ("en", "Transfer", "under review", "14 Mar 2026, 09:30"),
-        ("fr", "Transfert", "en cours d'examen", "14 mars 2026, 09:30"),
+        ("fr", "Transfert", "en cours de vérification", "14 mars 2026, 09:30"),
     ],
 )
 def test_history_lists_recent_transactions(language, kind, review, day):
@@ -89,7 +89,7 @@ def test_statement_is_sent_as_a_link_without_document_support():
 def test_statement_period_can_be_given_in_words():
     story = ConversationDriver()
     story("statement")
-    assert "could not read" in story("some day")
+    assert "didn't understand that period" in story("some day")
     story("last 10 days")
     assert story.list_calls(gateway_requests.CreateStatement)[0].from_date == "2026-03-05"
     story(build_text_message("last 5 days", "statement"))
@@ -111,11 +111,11 @@ def test_cards_are_listed_with_status_and_holder():
     assert "TG-0002 · blocked, child card, Ibrahim" in answer
     story = ConversationDriver("fr")
     story.gateway.cards = []
-    assert "Aucune carte" in story("cartes")
+    assert "pas encore de carte" in story("cartes")
 
 
 @pytest.mark.parametrize(
-    ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est reliée")]
+    ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est associée")]
 )
 def test_linking_a_card_requires_the_pin(language, done):
     story = ConversationDriver(language)
@@ -144,7 +144,7 @@ def test_blocking_a_card_requires_confirmation(reason, final, status):
     story = ConversationDriver()
     story(build_text_message("block", "block"))
     story.choose_option("TG-0001")
-    assert story.choose_option(reason).count("for good") == final
+    assert story.choose_option(reason).count("permanently") == final
     assert story.gateway.cards[0].status == "ACTIVE"
     assert "is blocked" in story("yes")
     assert story.gateway.cards[0].status == status
@@ -153,9 +153,9 @@ def test_blocking_a_card_requires_confirmation(reason, final, status):
 def test_blocking_the_only_card_skips_the_card_question():
     story = ConversationDriver("fr")
     story.gateway.cards = story.gateway.cards[:1]
-    assert "Qu'est-il arrivé" in story(build_text_message("bloquer", "block"))
+    assert "Pourquoi souhaitez-vous bloquer" in story(build_text_message("bloquer", "block"))
     story("2")
-    assert "pour toujours" in story.reply_text
+    assert "définitivement" in story.reply_text
     story("non")
     assert story.gateway.cards[0].status == "ACTIVE"
 
@@ -174,12 +174,12 @@ def test_unblocking_a_card_requires_the_pin():
     story = ConversationDriver()
     story(build_text_message("unblock", "unblock"))
     assert "TG-0002" in story.reply_text
-    assert "Tries left: 2" in story(WRONG_PIN)
-    assert "works again" in story(PIN)
-    assert "no card that could be unblocked" in story(build_text_message("unblock", "unblock"))
+    assert "You have 2 tries left" in story(WRONG_PIN)
+    assert "is active again" in story(PIN)
+    assert "no cards to unblock" in story(build_text_message("unblock", "unblock"))
 
 
-@pytest.mark.parametrize(("language", "done"), [("en", "is changed"), ("fr", "est changé")])
+@pytest.mark.parametrize(("language", "done"), [("en", "has been changed"), ("fr", "a été changé")])
 def test_pin_can_be_changed_as_text(language, done):
     story = ConversationDriver(language)
     story(build_text_message("change pin", "change_pin"))
@@ -195,7 +195,7 @@ def test_pin_can_be_changed_in_a_form():
     assert isinstance(story.replies[-1], PinRequest)
     assert story.replies[-1].form == "change_pin"
     assert "exactly 4 digits" in story.submit_pin_form(PIN, None)
-    assert "is changed" in story.submit_pin_form(PIN, NEW_PIN)
+    assert "has been changed" in story.submit_pin_form(PIN, NEW_PIN)
 
 
 def test_rejected_new_pin_can_be_entered_again():
@@ -205,14 +205,14 @@ def test_rejected_new_pin_can_be_entered_again():
     story(build_text_message("change pin", "change_pin"))
     assert "must be different" in story(f"{PIN} {PIN}")
     assert "too easy" in story(f"{PIN} 1234")
-    assert "is changed" in story(f"{PIN} {NEW_PIN}")
+    assert "has been changed" in story(f"{PIN} {NEW_PIN}")
 
 
 def test_pin_change_without_a_response_is_reported_as_uncertain():
     story = ConversationDriver()
     story.gateway.lost_responses = [gateway_requests.ChangePin]
     story(build_text_message("change pin", "change_pin"))
-    assert "may be changed already" in story(f"{PIN} {NEW_PIN}")
+    assert "may already be changed" in story(f"{PIN} {NEW_PIN}")
     assert not story.conversation.uncertain
 
 
@@ -247,7 +247,7 @@ def test_registration_with_the_pin_form_succeeds():
 
 
 def test_existing_subscriber_cannot_register_again():
-    assert "already a wallet" in ConversationDriver()("register")
+    assert "already has a wallet" in ConversationDriver()("register")
     story = ConversationDriver()
     story.gateway.subscriber = None
     story.gateway.overrides = {
@@ -255,7 +255,7 @@ def test_existing_subscriber_cannot_register_again():
     }
     for word in ("register", "Aminata Kamara", "yes"):
         story(word)
-    assert "already a wallet" in story(PIN)
+    assert "already has a wallet" in story(PIN)
 
 
 def test_rejected_registration_field_can_be_entered_again():
@@ -270,13 +270,13 @@ def test_rejected_registration_field_can_be_entered_again():
     for word in ("register", "Aminata Kamara", "yes"):
         story(word)
     assert "too easy" in story("1234")
-    assert "first name" in story(PIN)
+    assert "first and last name" in story(PIN)
     for word in ("Mary Kamara", "yes", PIN):
         story(word)
     assert story.gateway.subscriber.first_name == "Mary"
 
 
-@pytest.mark.parametrize(("language", "next_one"), [("en", "is next"), ("fr", "ensuite")])
+@pytest.mark.parametrize(("language", "next_one"), [("en", "is next"), ("fr", "document suivant")])
 def test_documents_are_submitted_one_by_one(language, next_one):
     story = ConversationDriver(language)
     story("kyc")
@@ -298,7 +298,7 @@ def test_submitting_all_documents_ends_the_command():
         story.choose_option(document)
         story.send_image()
     assert story.conversation.stage == "idle"
-    assert "We will check" in story.reply_text
+    assert "We'll check" in story.reply_text
 
 
 def test_declining_further_documents_completes_the_command():
@@ -306,8 +306,8 @@ def test_declining_further_documents_completes_the_command():
     story("kyc")
     story.choose_option("id_front")
     story.send_image()
-    assert "cancelled" not in story("no")
-    assert "We will check" in story.reply_text
+    assert "canceled" not in story("no")
+    assert "We'll check" in story.reply_text
 
 
 def test_unsolicited_image_starts_document_submission():
@@ -316,7 +316,7 @@ def test_unsolicited_image_starts_document_submission():
     assert story.conversation.command == "kyc"
     assert "what it shows" in story.send_image()
     story.choose_option("selfie")
-    assert "waiting for a picture" in story("here it comes")
+    assert "waiting for a photo" in story("here it comes")
     assert story(ImageRejected(reason="is damaged"))
     story.send_image()
     assert len(story.list_calls(gateway_requests.AddDocument)) == 1
@@ -325,7 +325,7 @@ def test_unsolicited_image_starts_document_submission():
 def test_image_during_another_command_is_rejected():
     story = ConversationDriver()
     story("send money")
-    assert "cannot use a picture for this" in story.send_image()
+    assert "can't use a photo for this" in story.send_image()
     assert story.conversation.piece == "to"
 
 

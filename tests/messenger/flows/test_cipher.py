@@ -135,7 +135,7 @@ def test_decrypted_request_is_not_in_the_repr() -> None:
             encode_pem(
                 rsa.generate_private_key(65537, 2048), BestAvailableEncryption(b"open sesame")
             ),
-            "must not be encrypted",
+            "must not be protected",
         ),
     ],
     ids=["nonsense", "public", "elliptic", "short", "encrypted"],

@@ -25,7 +25,7 @@ from tapgate.messenger.model.events import FormSubmitted
 from tapgate.service import logs
 from tapgate.store.database import Database
 
-FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "ended")})
+FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})
 
 
 async def test_ping_reports_active(stage: FlowDriver) -> None:
@@ -54,7 +54,7 @@ async def test_form_screen_is_rendered_in_the_forms_language(
     assert answer == {
         "screen": "PIN",
         "data": {
-            "heading": "Entrez votre code PIN",
+            "heading": "Saisissez votre code PIN",
             "text": "10.00 SLE to Aminata K.",
             "hint": "4 chiffres",
             "button": "Confirmer",
@@ -91,7 +91,7 @@ async def test_invalid_submission_is_shown_on_the_screen_and_not_handled(stage: 
     token = await stage.issue_form("new_pin", "fr")
     status, answer = await stage.submit_form(token, new_pin="1234", repeated_pin="1235")
     assert (status, answer["screen"]) == (200, "NEW_PIN")
-    assert answer["data"]["error_message"] == screens.get_error_text("fr", "not_the_same")
+    assert answer["data"]["error_message"] == screens.get_error_text("fr", "mismatch")
     assert stage.entries == []
 
 
@@ -142,7 +142,7 @@ async def test_invalid_token_returns_427(stage: FlowDriver, action: str, token: 
 async def test_expired_form_is_reported_in_its_language(stage: FlowDriver) -> None:
     token = await stage.issue_form(language="fr")
     stage.advance_clock(minutes=5)
-    ended = 427, {"error_msg": screens.get_error_text("fr", "ended")}
+    ended = 427, {"error_msg": screens.get_error_text("fr", "expired")}
     assert await stage.submit_form(token, pin=CORRECT_PIN) == ended
     assert await stage.send_request({"action": "INIT", "flow_token": token}) == ended
     assert stage.entries == []
@@ -180,7 +180,7 @@ async def test_form_used_between_lookup_and_submission_returns_427(stage: FlowDr
         return status, client.decrypt(text)
 
     answers = sorted(await asyncio.gather(submit(), submit()), key=lambda answer: answer[0])
-    ended = 427, {"error_msg": screens.get_error_text("fr", "ended")}
+    ended = 427, {"error_msg": screens.get_error_text("fr", "expired")}
     assert answers == [build_success(token), ended]
 
 

@@ -101,7 +101,7 @@ def chat(database: Database, tmp_path: Path) -> ChatDriver:
     return ChatDriver(database, tmp_path)
 
 
-FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "ended")})
+FORM_EXPIRED = (427, {"error_msg": screens.get_error_text("en", "expired")})
 
 
 async def test_correct_pin_pays_once_and_the_receipt_is_sent_in_the_chat(chat: ChatDriver) -> None:
@@ -132,7 +132,7 @@ async def test_wrong_pin_is_shown_on_the_screen_and_not_in_the_chat(chat: ChatDr
     before = len(await chat.list_sent())
     status, answer = await chat.submit_pin(token, WRONG_PIN)
     assert (status, answer["screen"]) == (200, "PIN")
-    assert "Tries left: 2" in answer["data"]["error_message"]
+    assert "You have 2 tries left" in answer["data"]["error_message"]
     assert len(await chat.list_sent()) == before
     assert await chat.submit_pin(token, PIN) == build_success(token)
 

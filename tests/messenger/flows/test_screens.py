@@ -125,7 +125,7 @@ def test_every_form_error_has_a_text_in_every_language() -> None:
             {"new_pin": "6174", "repeated_pin": "6174"},
             FormSubmitted(operation="op", new_pin="6174"),
         ),
-        ("new_pin", {"new_pin": "6174", "repeated_pin": "6175"}, "not_the_same"),
+        ("new_pin", {"new_pin": "6174", "repeated_pin": "6175"}, "mismatch"),
         ("new_pin", {"new_pin": "6174"}, "four_digits"),
         (
             "change_pin",
@@ -135,12 +135,12 @@ def test_every_form_error_has_a_text_in_every_language() -> None:
         (
             "change_pin",
             {"pin": "4821", "new_pin": "4821", "repeated_pin": "4821"},
-            "same_as_old",
+            "unchanged",
         ),
         (
             "change_pin",
             {"pin": "4821", "new_pin": "6174", "repeated_pin": "4821"},
-            "not_the_same",
+            "mismatch",
         ),
         ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
     ],

@@ -69,7 +69,7 @@ async def test_jpeg_and_png_are_forwarded_as_kyc_documents(
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("english", "several pictures"), ("français", "plusieurs photos")]
+    ("language", "said"), [("english", "several photos"), ("français", "plusieurs photos")]
 )
 async def test_limit_per_document_is_explained_in_the_chat(
     town: ServicesDriver, messenger: MessengerDriver, language: str, said: str

@@ -256,7 +256,7 @@ async def test_overload_returns_503_with_retry_after(
     answer = await messenger.client.post(BRIDGE_PATH, json=MESSAGE_BODY)
     assert answer.status_code == 503
     assert answer.json() == build_error(
-        "The messenger cannot do this at the moment. Please try again soon."
+        "The messenger is temporarily unavailable. Try again in a few seconds."
     )
     assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
     assert (await messenger.client.get(HEALTH_PATH)).status_code == 200
@@ -275,7 +275,7 @@ async def test_database_outage_returns_503(without_database: MessengerApp) -> No
     )
     assert answer.status_code == 503
     assert answer.json() == build_error(
-        "The messenger cannot do this at the moment. Please try again soon."
+        "The messenger is temporarily unavailable. Try again in a few seconds."
     )
 
 

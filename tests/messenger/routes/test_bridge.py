@@ -85,13 +85,13 @@ async def test_invalid_field_is_named(
 @pytest.mark.parametrize(
     ("phone", "problem"),
     [
-        *((phone, "must be a phone number in E.164 form, such as +23276123456") for phone in (
+        *((phone, "must be a phone number in E.164 format, such as +23276123456") for phone in (
             "23276123456", "076123456", "+232 76 123456", "+123456", "+" + "1" * 16,
             "+0123456789", "+2327612345x", "+２３２７６１２３４５６", " ", "+23276123456\n",
         )),
-        ("+99912345678", "is not a phone number of any country"),
-        ("+1234567", "is not as long as the phone numbers of its country"),
-        ("+2327612345678", "is not as long as the phone numbers of its country"),
+        ("+99912345678", "must start with a valid country code"),
+        ("+1234567", "has the wrong length for its country"),
+        ("+2327612345678", "has the wrong length for its country"),
     ],
 )  # fmt: skip
 async def test_invalid_phone_number_is_rejected(
@@ -216,14 +216,16 @@ async def test_unavailable_database_returns_500_with_a_reply(
     assert answer.status_code == 500
     assert answer.json() == {
         "error": "Internal error",
-        "answer": "Sorry, we cannot answer at the moment. Nothing was lost; please try again in a"
-        " minute.",
+        "answer": "Tapgate is unavailable right now. Please try again in a few minutes. If you were"
+        " sending money, check your history first.\n\n"
+        "Tapgate est momentanément indisponible. Veuillez réessayer dans quelques minutes. Si vous"
+        " étiez en train d'envoyer de l'argent, consultez d'abord votre historique.",
         "status": "error",
     }
 
 
 async def test_configured_token_is_required(tmp_path: Path, database_url: str) -> None:
-    wanted = "Authorization must be Bearer with the bridge's token"
+    wanted = "Authorization must be Bearer followed by the bridge token"
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
     ) as messenger:
@@ -246,9 +248,7 @@ async def test_configured_token_is_required(tmp_path: Path, database_url: str) -
 async def test_production_without_a_token_returns_403(in_production: MessengerApp) -> None:
     answer = await in_production.post_message()
     assert answer.status_code == 403
-    assert answer.json() == build_error(
-        "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set"
-    )
+    assert answer.json() == build_error("TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
 
 
 async def test_each_phone_has_one_conversation(messenger: MessengerApp) -> None:

@@ -98,8 +98,8 @@ async def test_missing_field_is_named(
     assert (answer.status_code, answer.json()) == (400, build_error(f"{field} is required"))
 
 
-E164_ERROR = "must be a phone number in E.164 form, such as +23276123456"
-TEMPLATE_ERROR = "template is not the name of a template"
+E164_ERROR = "must be a phone number in E.164 format, such as +23276123456"
+TEMPLATE_ERROR = "template must be 1 to 64 lowercase letters, digits or underscores"
 LANGUAGE_ERROR = "language must be a code such as en or en_US"
 PARAMETERS_ERROR = "parameters must have at most 1024 characters each, and no NUL"
 
@@ -162,7 +162,7 @@ async def test_service_signature_is_required(
         sentence: str = body["error"]
         return sentence
 
-    unknown = "Unknown service, or the signature is wrong"
+    unknown = "The service is unknown, or the signature is invalid"
     assert await refused() == "X-Service-Name is missing"
     name = {"X-Service-Name": "gateway"}
     assert await refused(None, **name) == "X-Service-Timestamp is missing"
@@ -172,7 +172,7 @@ async def test_service_signature_is_required(
     assert await refused(None, **name) == "X-Service-Timestamp is malformed"
     assert await refused(ServiceAuth("gateway", "another")) == unknown
     assert await refused(ServiceAuth("nobody", "another")) == unknown
-    late = "X-Service-Timestamp is more than 5 minutes from now"
+    late = "X-Service-Timestamp is more than 5 minutes from the server's time"
     for timestamp in ("1577836800", "99999999999"):
         assert await refused(None, **name | {"X-Service-Timestamp": timestamp}) == late
 
@@ -211,7 +211,7 @@ async def test_plus_sign_in_the_query_is_accepted_in_any_encoding(
         ("?to=23276123456", f"to {E164_ERROR}"),
         ("?to=%00", f"to {E164_ERROR}"),
         ("?to=%ff", f"to {E164_ERROR}"),
-        ("?to=%2B99912345678", "to is not a phone number of any country"),
+        ("?to=%2B99912345678", "to must start with a valid country code"),
     ],
 )
 async def test_invalid_outbox_recipient_is_rejected(

@@ -104,7 +104,7 @@ async def test_document_is_suitable_for_code_generators(document: dict[str, Any]
         for operation in item.values():
             assert re.fullmatch(r"[a-z]+(_[a-z]+)+", operation["operationId"])
             assert tags.issuperset(operation["tags"])
-    for heading in ("Authentication", "Errors", "Idempotency", "Request ids"):
+    for heading in ("Authentication", "Errors", "Idempotency", "Request IDs"):
         assert f"**{heading}.**" in document["info"]["description"]
 
 

@@ -23,7 +23,7 @@ from tapgate import signing
 from tapgate.clock import system_clock
 
 SECRET = "the secret of the app"
-HANDSHAKE_ERROR = build_error("hub.mode or hub.verify_token is wrong")
+HANDSHAKE_ERROR = build_error("hub.mode or hub.verify_token is invalid")
 
 
 async def send_handshake(messenger: MessengerApp, **query: str) -> httpx2.Response:
@@ -108,7 +108,7 @@ async def test_delivery_without_messages_is_acknowledged(
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
 async def test_malformed_delivery_returns_400(without_database: MessengerApp, body: bytes) -> None:
     answer = await without_database.deliver(body)
-    sentence = "The body is not a delivery in JSON"
+    sentence = "The body must be a JSON object"
     assert (answer.status_code, answer.json()) == (400, build_error(sentence))
 
 
@@ -133,7 +133,7 @@ async def test_delivery_that_cannot_be_stored_returns_503(without_database: Mess
     answer = await without_database.deliver(msgspec.json.encode(build_delivery("wamid.1")))
     assert answer.status_code == 503
     assert answer.json() == build_error(
-        "The messenger cannot do this at the moment. Please try again soon."
+        "The messenger is temporarily unavailable. Try again in a few seconds."
     )
     assert answer.headers["retry-after"] == "1"
 
@@ -143,7 +143,7 @@ async def test_configured_app_secret_requires_a_valid_signature(
 ) -> None:
     body = msgspec.json.encode(build_delivery("wamid.1"))
     right = signing.webhook_signature(SECRET.encode(), body)
-    wrong = build_error("X-Hub-Signature-256 is wrong")
+    wrong = build_error("X-Hub-Signature-256 is invalid")
     async with run_messenger_app(
         tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET
     ) as messenger:
@@ -167,9 +167,7 @@ async def test_production_without_an_app_secret_returns_403(
 ) -> None:
     answer = await in_production.client.post(path, content=b"{}")
     assert answer.status_code == 403
-    assert answer.json() == build_error(
-        "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
-    )
+    assert answer.json() == build_error("TAPGATE_MESSENGER_APP_SECRET must be set in production")
 
 
 async def test_signed_delivery_is_accepted_in_production(tmp_path: Path, database_url: str) -> None:
@@ -193,7 +191,7 @@ async def test_flow_with_an_invalid_signature_returns_432(
         wrong = await messenger.client.post(FLOWS_PATH, content=b"{}", headers=headers)
         assert (wrong.status_code, wrong.json()) == (
             432,
-            build_error("X-Hub-Signature-256 is wrong"),
+            build_error("X-Hub-Signature-256 is invalid"),
         )
 
 

@@ -49,4 +49,5 @@ def _save_recipient(scene: Turn) -> None:
         interpreter.repeat_question(scene)
         return
     scene.effects.append(SaveRecipient(recipient=met))
-    scene.suggest_commands(scene.translate("send.kept", name=met.name), "send", "menu")
+    first_name = met.name.partition(" ")[0]
+    scene.suggest_commands(scene.translate("send.contact_saved", name=first_name), "send", "menu")

@@ -47,7 +47,7 @@ def process_event(
 def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
     """Build the reply to a user who exceeds the message rate limit."""
     return TextReply(
-        text=texts.translate(person.language or "en", "slow_down", seconds=wait_seconds)
+        text=texts.translate(person.language or "en", "rate_limited", seconds=wait_seconds)
     )
 
 
@@ -66,12 +66,12 @@ def _handle(scene: Turn, event: Event) -> None:
         case ImageReceived():
             _handle_image_received(scene, event)
         case ImageRejected():
-            scene.add_reply("picture.refused")
+            scene.add_reply("picture.rejected")
             interpreter.repeat_question(scene)
         case NumberChanged():
             _handle_number_changed(scene)
         case UnsupportedMessage():
-            interpreter.reply_and_repeat_question(scene, "not_understood.kind")
+            interpreter.reply_and_repeat_question(scene, "unsupported_message")
         case _:
             assert_never(event)
 
@@ -106,7 +106,7 @@ def _handle_form_submitted(scene: Turn, event: FormSubmitted) -> None:
         or new_pin is None
         or not (PIN_PATTERN.fullmatch(pin) and PIN_PATTERN.fullmatch(new_pin))
     ):
-        scene.add_reply("unread.pin")
+        scene.add_reply("not_understood.pin")
         interpreter.repeat_question(scene)
         return
     interpreter.submit_pin(scene, piece, PinInput(pin=pin, new_pin=new_pin))
@@ -131,13 +131,13 @@ def _handle_image_received(scene: Turn, event: ImageReceived) -> None:
         interpreter.apply_answer(scene, piece, piece.parse_image(scene, event.image))
         return
     if piece is None:
-        scene.add_reply("picture.what")
+        scene.add_reply("picture.choose_type")
         interpreter.begin_command(scene, "kyc")
         return
     if scene.conversation.command == "kyc" and isinstance(piece, AskStep):
-        scene.ask(scene.translate("picture.what"), piece.choices(scene))
+        scene.ask(scene.translate("picture.choose_type"), piece.choices(scene))
         return
-    scene.add_reply("picture.not_now")
+    scene.add_reply("picture.not_expected")
     interpreter.repeat_question(scene)
 
 

@@ -39,7 +39,7 @@ def begin_command(scene: Turn, command: Command, said: str = "") -> None:
     abandon_command(scene)
     scene.update(met=None, suggested=None)
     if scene.context.pin_entry_mode == "none" and script.needs_pin(scene):
-        scene.suggest_commands(scene.translate("pin.nowhere"), "person", "menu")
+        scene.suggest_commands(scene.translate("pin.unavailable"), "person", "menu")
         return
     scene.update(command=command, stage="collecting", piece=None)
     script.on_begin(scene, said)
@@ -153,7 +153,7 @@ def choose_option(scene: Turn, value: str) -> None:
 
 def cancel_command(scene: Turn) -> None:
     if not abandon_command(scene):
-        scene.add_reply("nothing_pending")
+        scene.add_reply("nothing_to_cancel")
     scene.suggest_commands(scene.translate("what_next"), "menu", "help")
 
 
@@ -217,7 +217,9 @@ def _handle_wrong_pin(scene: Turn, details: Mapping[str, Any]) -> Next:
         _warn_if_uncertain(scene)
         scene.suggest_commands(scene.translate("pin.locked_now"), "menu", "person")
         return "end"
-    if isinstance(left, int):
+    if left == 1:
+        scene.add_reply("pin.wrong.last_try")
+    elif isinstance(left, int):
         scene.add_reply("pin.wrong", left=left)
     else:
         scene.add_reply("error.INVALID_PIN")
@@ -227,7 +229,7 @@ def _handle_wrong_pin(scene: Turn, details: Mapping[str, Any]) -> Next:
 def _warn_if_uncertain(scene: Turn) -> None:
     """Warn the user before abandoning a payment whose outcome is unknown."""
     if scene.conversation.uncertain:
-        scene.add_reply("send.left_uncertain")
+        scene.add_reply("send.outcome_unknown")
 
 
 def _handle_unreachable(scene: Turn, piece: Step, *, uncertain: bool) -> None:
@@ -243,14 +245,14 @@ def _handle_unreachable(scene: Turn, piece: Step, *, uncertain: bool) -> None:
 
 def _offer_retry(scene: Turn) -> None:
     scene.update(stage="collecting")
-    again = Choice("again", scene.translate("again"))
+    again = Choice("again", scene.translate("retry"))
     scene.ask(scene.translate("unreachable"), [again, scene.build_command_choice("menu")])
 
 
 def _ask_pin(scene: Turn, piece: PinStep) -> None:
     if scene.context.pin_entry_mode == "none":
         _warn_if_uncertain(scene)
-        scene.suggest_commands(scene.translate("pin.nowhere"), "person", "menu")
+        scene.suggest_commands(scene.translate("pin.unavailable"), "person", "menu")
         scene.end_command()
         return
     if scene.conversation.operation is None:

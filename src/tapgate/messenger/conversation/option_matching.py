@@ -15,7 +15,8 @@ _SYNONYMS: Final = {
     "damaged": """damaged; broken; it is broken; does not work; abîmée; abîmé; cassée; cassé
         endommagée; elle ne marche plus""",
     "customer_request": """just block it; for now; for a while; temporary; temporarily; other
-        block for now; just for now; pour un temps; temporaire; temporairement; autre""",
+        block for now; just for now; pour un temps; temporaire; temporairement; autre
+        bloquer pour un temps""",
     "id_front": """id; id front; front; front side; identity; passport; national id; voter id
         identité; pièce d'identité; passeport; cni; recto; devant""",
     "id_back": "id back; back side; back of id; other side; verso; dos; arrière; autre côté",
@@ -27,7 +28,8 @@ _SYNONYMS: Final = {
     "again": "again; retry; try again; encore; réessayer; réessaye",
     "code": "new code; send again; another code; send a new code; nouveau code; renvoyer",
     "phone": "other number; wrong number; another number; autre numéro; mauvais numéro",
-    "keep": "keep; save; keep it; save it; garder; garde; enregistrer",
+    "keep": """keep; save; keep it; save it; keep recipient
+        garder; garde; enregistrer; garder le contact""",
 }
 #: Option values that match when a sentence mentions one of their single-word synonyms.
 _VALUES_MATCHED_IN_SENTENCES: Final = frozenset(

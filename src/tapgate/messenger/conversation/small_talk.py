@@ -10,14 +10,14 @@ def handle(scene: Turn, text: str) -> bool:
     """Reply to small talk. Return False if the text is not small talk."""
     match classify_small_talk(text):
         case "greeting" if interpreter.get_current_step(scene) is not None:
-            interpreter.reply_and_repeat_question(scene, "hello_again")
+            interpreter.reply_and_repeat_question(scene, "greeting_in_progress")
         case "thanks":
             _reply(scene, "thanks")
         case "fees":
             _reply_with_fees(scene)
         case "farewell" if _is_farewell(scene, text):
             scene.update(suggested=None)
-            scene.add_reply("farewell")
+            scene.add_reply("goodbye")
         case "forgotten_pin" if _can_interrupt(scene):
             interpreter.abandon_command(scene)
             scene.suggest_commands(
@@ -25,7 +25,7 @@ def handle(scene: Turn, text: str) -> bool:
             )
         case "take_back" if interpreter.get_current_step(scene) is None:
             scene.suggest_commands(
-                scene.translate("send.take_back"), "person", "history", "menu", yes="person"
+                scene.translate("send.reversal"), "person", "history", "menu", yes="person"
             )
         case "lost_phone" if _can_interrupt(scene):
             interpreter.begin_command(scene, "person", text)

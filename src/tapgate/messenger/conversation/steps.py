@@ -71,7 +71,7 @@ class Step:
 
     name: str
     #: Text key of the reply to a text that does not answer the step.
-    not_understood_key: str = "unread.choice"
+    not_understood_key: str = "not_understood.choice"
     #: Text key of the reply when the request may have succeeded but no response arrived.
     uncertain_key: str = "unreachable"
     is_needed: Callable[[Turn], bool] = always
@@ -113,7 +113,7 @@ class ConfirmStep(Step):
     """Step that asks for confirmation. Only an explicit yes to this question proceeds."""
 
     prompt: Callable[[Turn], str]
-    not_understood_key: str = "unread.confirm"
+    not_understood_key: str = "not_understood.confirm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class PinStep(Step):
     prompt: Callable[[Turn], str]
     build_request: Callable[[Turn, PinInput], GatewayRequest]
     form: Literal["pin", "new_pin", "change_pin"] = "pin"
-    not_understood_key: str = "unread.pin"
+    not_understood_key: str = "not_understood.pin"
     #: Whether money may have moved when no response arrives.
     moves_money: bool = False
 
@@ -136,7 +136,7 @@ class Script:
     steps: tuple[Step, ...]
     on_begin: Callable[[Turn, str], None] = lambda scene, text: None
     #: Returns the text key of the reply when the command is canceled.
-    get_cancel_key: Callable[[Turn], str] = lambda scene: "cancelled"
+    get_cancel_key: Callable[[Turn], str] = lambda scene: "canceled"
 
     def get_step(self, name: str | None) -> Step | None:
         return next((piece for piece in self.steps if piece.name == name), None)

@@ -47,7 +47,7 @@ def handle(scene: Turn, event: TextMessage) -> None:
             command = exact or _infer_command_at_pin_step(event.intent, text)
             _handle_pin_text(scene, piece, text, command, late=event.is_late)
     elif (piece.looks_like_pin if isinstance(piece, AskStep) else may_contain_pin)(text):
-        scene.add_reply("pin.unasked")
+        scene.add_reply("pin.unsolicited")
         interpreter.repeat_question(scene)
     elif small_talk.handle(scene, text) or _handle_option_text(
         scene, exact, text, late=event.is_late
@@ -74,9 +74,9 @@ def _handle_pin_text(
     elif late:
         scene.add_reply("late")
     elif piece.form == "change_pin" and PIN_PATTERN.fullmatch(text):
-        scene.add_reply("unread.both_pins")
+        scene.add_reply("not_understood.both_pins")
     else:
-        scene.add_reply("unread.pin")
+        scene.add_reply("not_understood.pin")
     interpreter.repeat_question(scene)
 
 
@@ -147,7 +147,7 @@ def _handle_answer(scene: Turn, text: str, *, late: bool) -> bool:
     piece = interpreter.get_current_step(scene)
     if piece is None and offer is not None and _is_bare_number(scene, text):
         scene.replies.append(offer)
-        scene.prepend_to_last_reply("not_on_the_list")
+        scene.prepend_to_last_reply("option_not_listed")
         return True
     if not isinstance(piece, AskStep) or piece.parse_text is None:
         return False
@@ -184,8 +184,8 @@ def _handle_intent(scene: Turn, meaning: Intent, text: str) -> None:
     elif order.amount is not None and names_payee:
         interpreter.begin_command(scene, "send", text)
     elif maybe := [command for command in meaning.candidates if command in SCRIPTS][:3]:
-        yes = maybe[0] if len(maybe) == 1 else None
-        scene.suggest_commands(scene.translate("did_you_mean"), *maybe, yes=yes)
+        yes, key = (maybe[0], "did_you_mean.one") if len(maybe) == 1 else (None, "did_you_mean")
+        scene.suggest_commands(scene.translate(key), *maybe, yes=yes)
     else:
         scene.suggest_commands(scene.translate("not_understood"), "menu", "help")
 

@@ -164,7 +164,7 @@ class Turn:
     def build_command_choice(self, name: Command) -> Choice:
         """Build an option that starts a command. It belongs to no question, so it never expires."""
         return Choice(
-            f"cmd:{name}", self.translate(f"title.{name}"), self.translate(f"about.{name}")
+            f"cmd:{name}", self.translate(f"title.{name}"), self.translate(f"description.{name}")
         )
 
     def _build_option_list(

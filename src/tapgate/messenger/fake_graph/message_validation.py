@@ -77,7 +77,7 @@ def _validate_template(template: dict[str, Any]) -> None:
             _validate_template_parameter(_require_object(parameter, "parameter"))
     if template["name"] in _AUTHENTICATION_TEMPLATES and not _has_copy_button(template):
         raise build_invalid_error(
-            "components", "of an authentication template must have its button"
+            "components", "must include the copy button of an authentication template"
         )
 
 
@@ -130,7 +130,7 @@ def _validate_rows(action: dict[str, Any]) -> None:
         for row in _require_list(section, "rows", 1, 10)
     ]
     if len(rows) > 10:
-        raise build_invalid_error("rows", "must be 10 in all at most")
+        raise build_invalid_error("rows", "must have at most 10 items in total")
     for row in rows:
         _require_string(row, "title", 24)
         _require_string(row, "description", 72, optional=True)
@@ -144,7 +144,7 @@ def _validate_flow(action: dict[str, Any]) -> None:
     if parameters.get("flow_message_version") != "3":
         raise build_invalid_error("flow_message_version", "must be 3")
     if ("flow_id" in parameters) == ("flow_name" in parameters):
-        raise build_invalid_error("flow_id", "or flow_name is needed, and not both")
+        raise build_invalid_error("flow_id", "or flow_name is required, but not both")
     _require_string(parameters, "flow_id" if "flow_id" in parameters else "flow_name", 200)
     _require_string(parameters, "flow_token", 200)
     _require_string(parameters, "flow_cta", 20)
@@ -153,7 +153,7 @@ def _validate_flow(action: dict[str, Any]) -> None:
     if parameters.get("flow_action", "navigate") not in ("navigate", "data_exchange"):
         raise build_invalid_error("flow_action", "must be navigate or data_exchange")
     if parameters.get("flow_action") == "data_exchange" and "flow_action_payload" in parameters:
-        raise build_invalid_error("flow_action_payload", "is for navigate only")
+        raise build_invalid_error("flow_action_payload", "is only allowed with navigate")
 
 
 _VALIDATORS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -194,9 +194,9 @@ def _require_string(
     if value is None:
         raise build_missing_error(name)
     if not isinstance(value, str) or not value.strip():
-        raise build_invalid_error(name, "must be a text that is not empty")
+        raise build_invalid_error(name, "must be a non-empty string")
     if len(value) > longest:
-        raise build_invalid_error(name, f"length must be {longest} at most")
+        raise build_invalid_error(name, f"must have at most {longest} characters")
     return value
 
 

@@ -127,7 +127,7 @@ class Provider:
             failure.times -= 1
             if failure.times <= 0:
                 self.failures.pop(0)
-            raise GraphApiError(failure.code, "As it was asked to", status=failure.status)
+            raise GraphApiError(failure.code, "Simulated failure", status=failure.status)
 
     async def _deliver(self, value: dict[str, Any], copies: int, *, hold: bool) -> None:
         for _ in range(copies):

@@ -88,4 +88,4 @@ class MessagePolicy:
             raise GraphApiError(132001, "Template name does not exist", status=404)
         given = sum(len(one.get("parameters", ())) for one in template.get("components", ()))
         if given != wanted:
-            raise GraphApiError(132000, f"{given} parameters instead of {wanted}")
+            raise GraphApiError(132000, f"Expected {wanted} parameters, got {given}")

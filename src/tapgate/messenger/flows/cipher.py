@@ -111,11 +111,11 @@ def _load_rsa_key(pem: str) -> RSAPrivateKey:
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except TypeError:
-        raise SettingsError(f"{_SETTING_NAME} must not be encrypted with a password") from None
+        raise SettingsError(f"{_SETTING_NAME} must not be protected by a password") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM") from None
+        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM format") from None
     if not isinstance(key, RSAPrivateKey):
-        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM")
+        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM format")
     if key.key_size < _MIN_RSA_BITS:
         raise SettingsError(f"{_SETTING_NAME} must have at least {_MIN_RSA_BITS} bits")
     return key

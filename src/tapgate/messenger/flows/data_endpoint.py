@@ -140,7 +140,7 @@ def _build_success(token: str) -> dict[str, Any]:
 
 
 def _build_expired(language: Language | None) -> FlowResponse:
-    return 427, {"error_msg": screens.get_error_text(language, "ended")}
+    return 427, {"error_msg": screens.get_error_text(language, "expired")}
 
 
 def _sanitize_word(value: object) -> str:

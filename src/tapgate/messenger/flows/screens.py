@@ -12,7 +12,7 @@ from tapgate.messenger.flows.forms import Form
 from tapgate.messenger.model.common import Language
 from tapgate.messenger.model.events import FormSubmitted
 
-FormErrorCode = Literal["four_digits", "not_the_same", "same_as_old", "try_again", "ended"]
+FormErrorCode = Literal["four_digits", "mismatch", "unchanged", "try_again", "expired"]
 
 _PIN_PATTERN = re.compile(r"[0-9]{4}")
 #: Maximum text length of the provider's client.
@@ -39,17 +39,17 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "change_pin": "Change your PIN",
         "pin_label": "Your PIN",
         "new_pin_label": "New PIN",
-        "repeated_pin_label": "New PIN again",
+        "repeated_pin_label": "Repeat new PIN",
         "hint": "4 digits",
         "button": "Confirm",
     },
     "fr": {
-        "pin": "Entrez votre code PIN",
+        "pin": "Saisissez votre code PIN",
         "new_pin": "Choisissez un code PIN",
         "change_pin": "Changez votre code PIN",
         "pin_label": "Votre code PIN",
         "new_pin_label": "Nouveau code PIN",
-        "repeated_pin_label": "Encore une fois",
+        "repeated_pin_label": "Répétez le code PIN",
         "hint": "4 chiffres",
         "button": "Confirmer",
     },
@@ -57,18 +57,18 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
 
 _ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
     "en": {
-        "four_digits": "A PIN has exactly 4 digits.",
-        "not_the_same": "The two new PINs are not the same.",
-        "same_as_old": "The new PIN must be another one than the old one.",
-        "try_again": "Sorry, this does not work right now. Please try again in a moment.",
-        "ended": "This form can no longer be used. Please go back to the chat and start again.",
+        "four_digits": "A PIN must have exactly 4 digits.",
+        "mismatch": "The new PINs don't match.",
+        "unchanged": "The new PIN must be different from the current one.",
+        "try_again": "Sorry, that didn't work. Please try again in a moment.",
+        "expired": "This form has expired. Please go back to the chat and start again.",
     },
     "fr": {
-        "four_digits": "Un code PIN a exactement 4 chiffres.",
-        "not_the_same": "Les deux nouveaux codes PIN ne sont pas identiques.",
-        "same_as_old": "Le nouveau code PIN doit être différent de l’ancien.",
-        "try_again": "Désolé, cela ne fonctionne pas pour le moment. Réessayez dans un instant.",
-        "ended": "Ce formulaire n’est plus valable. Revenez à la discussion et recommencez.",
+        "four_digits": "Le code PIN doit avoir exactement 4 chiffres.",
+        "mismatch": "Les deux nouveaux codes PIN sont différents.",
+        "unchanged": "Le nouveau code PIN doit être différent de l'actuel.",
+        "try_again": "Désolé, cela n'a pas fonctionné. Veuillez réessayer dans un instant.",
+        "expired": "Ce formulaire a expiré. Veuillez revenir à la discussion et recommencer.",
     },
 }
 
@@ -96,9 +96,9 @@ def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | For
         return "four_digits"
     pin, new_pin = pins.get("pin"), pins.get("new_pin")
     if new_pin != pins.get("repeated_pin"):
-        return "not_the_same"
+        return "mismatch"
     if pin is not None and pin == new_pin:
-        return "same_as_old"
+        return "unchanged"
     return FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin)
 
 

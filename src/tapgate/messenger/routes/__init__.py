@@ -25,11 +25,13 @@ ROUTES: Final = (
         handler=webhook.verify_webhook,
         access=HANDSHAKE,
         parameters=(
-            Parameter(name="hub.mode", description="`subscribe`"),
-            Parameter(name="hub.verify_token", description="TAPGATE_MESSENGER_VERIFY_TOKEN"),
+            Parameter(name="hub.mode", description="Must be `subscribe`"),
+            Parameter(
+                name="hub.verify_token", description="The value of TAPGATE_MESSENGER_VERIFY_TOKEN"
+            ),
             Parameter(
                 name="hub.challenge",
-                description="Is answered as it is",
+                description="Returned unchanged",
                 schema={
                     "type": "string",
                     "minLength": 1,
@@ -67,7 +69,7 @@ ROUTES: Final = (
             Parameter(
                 name="Idempotency-Key",
                 location="header",
-                description="Makes it happen once",
+                description="A repeated key sends nothing and returns the first message",
                 required=False,
                 schema={"type": "string", "minLength": 1, "maxLength": messages.MAX_KEY_LENGTH},
             ),
@@ -79,7 +81,7 @@ ROUTES: Final = (
         path="/api/v1/messages/outbox",
         handler=messages.list_outbox_messages,
         access=SERVICE,
-        parameters=(Parameter(name="to", description="A phone number in E.164 form"),),
+        parameters=(Parameter(name="to", description="Phone number in E.164 format"),),
         responses={200: messages.OutboxResponse, 400: None},
         in_production=False,
     ),

@@ -28,15 +28,13 @@ def _check_bridge(request: Request) -> str | None:
     token = settings.messenger_bridge_token
     if token is None:
         if settings.is_production:
-            raise HttpError(
-                403, "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set"
-            )
+            raise HttpError(403, "TAPGATE_MESSENGER_BRIDGE_TOKEN must be set in production")
         return None
     scheme, _, given = (request.header(b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not is_equal_constant_time(given.strip(), token):
         raise HttpError(
             401,
-            "Authorization must be Bearer with the bridge's token",
+            "Authorization must be Bearer followed by the bridge token",
             headers={"WWW-Authenticate": "Bearer"},
         )
     return "bridge"
@@ -49,15 +47,13 @@ def _build_signature_header_check(refused_with: int) -> Callable[[Request], None
         settings = request.services.settings
         if settings.messenger_app_secret is None:
             if settings.is_production:
-                raise HttpError(
-                    403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
-                )
+                raise HttpError(403, "TAPGATE_MESSENGER_APP_SECRET must be set in production")
             return
         signature = request.header(b"x-hub-signature-256")
         if signature is None:
             raise HttpError(refused_with, "X-Hub-Signature-256 is missing")
         if _HUB_SIGNATURE_PATTERN.fullmatch(signature) is None:
-            raise HttpError(refused_with, "X-Hub-Signature-256 is wrong")
+            raise HttpError(refused_with, "X-Hub-Signature-256 is invalid")
 
     return check
 
@@ -71,7 +67,7 @@ def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | 
             return None
         signature = request.header(b"x-hub-signature-256") or ""
         if not signing.verify_webhook(secret.encode(), signature, request.body):
-            raise HttpError(refused_with, "X-Hub-Signature-256 is wrong")
+            raise HttpError(refused_with, "X-Hub-Signature-256 is invalid")
         return "channel"
 
     return check
@@ -82,7 +78,7 @@ def _check_handshake(request: Request) -> str | None:
     expected = request.services.settings.messenger_verify_token
     is_right = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
     if not expected or not is_right or query.get("hub.mode") != "subscribe":
-        raise HttpError(403, "hub.mode or hub.verify_token is wrong")
+        raise HttpError(403, "hub.mode or hub.verify_token is invalid")
     return "channel"
 
 
@@ -94,14 +90,14 @@ def _check_service(request: Request) -> str | None:
     if moment is None:
         raise HttpError(401, "X-Service-Timestamp is malformed")
     if not signing.is_timely(moment, request.services.clock()):
-        raise HttpError(401, "X-Service-Timestamp is more than 5 minutes from now")
+        raise HttpError(401, "X-Service-Timestamp is more than 5 minutes from the server's time")
     secret = request.services.settings.service_secrets.get(name)
     signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
     genuine = signing.verify(
         _DUMMY_SECRET if secret is None else secret.encode(), signature, signed
     )
     if secret is None or not genuine:
-        raise HttpError(401, "Unknown service, or the signature is wrong")
+        raise HttpError(401, "The service is unknown, or the signature is invalid")
     return name
 
 
@@ -118,23 +114,23 @@ PUBLIC: Final = Access(check=lambda _: None, description="Public.")
 BRIDGE: Final = Access(
     check=_check_bridge,
     description=(
-        "Access: a bridge with the token TAPGATE_MESSENGER_BRIDGE_TOKEN. Outside production"
-        " anybody, while none is set."
+        "Access: a bridge with TAPGATE_MESSENGER_BRIDGE_TOKEN as its bearer token. Outside"
+        " production, any client if no token is set."
     ),
     security=(("bridgeToken",), ()),
     error_statuses=(401, 403),
 )
 HANDSHAKE: Final = Access(
     check=_check_handshake,
-    description="Access: the channel's provider, who knows TAPGATE_MESSENGER_VERIFY_TOKEN.",
+    description="Access: the channel's provider, with TAPGATE_MESSENGER_VERIFY_TOKEN.",
     error_statuses=(403,),
 )
 CHANNEL: Final = Access(
     check=_build_signature_header_check(401),
     check_body=_build_body_signature_check(401),
     description=(
-        "Access: the channel's provider, whose signature is made with"
-        " TAPGATE_MESSENGER_APP_SECRET. Outside production anybody, while none is set."
+        "Access: the channel's provider, with a signature by TAPGATE_MESSENGER_APP_SECRET."
+        " Outside production, any client if no secret is set."
     ),
     security=(("hubSignature",), ()),
     error_statuses=(401, 403),
@@ -157,30 +153,30 @@ SECURITY_SCHEMES: Final = {
     "bridgeToken": {
         "type": "http",
         "scheme": "bearer",
-        "description": "TAPGATE_MESSENGER_BRIDGE_TOKEN",
+        "description": "The value of TAPGATE_MESSENGER_BRIDGE_TOKEN",
     },
     "hubSignature": {
         "type": "apiKey",
         "in": "header",
         "name": "X-Hub-Signature-256",
-        "description": "`sha256=` and the hex HMAC-SHA-256 of the raw body",
+        "description": "`sha256=` followed by the hex HMAC-SHA-256 of the raw body",
     },
     "serviceName": {
         "type": "apiKey",
         "in": "header",
         "name": "X-Service-Name",
-        "description": "The calling service",
+        "description": "Name of the calling service",
     },
     "serviceTime": {
         "type": "apiKey",
         "in": "header",
         "name": "X-Service-Timestamp",
-        "description": "Unix seconds, within 5 minutes",
+        "description": "Unix time in seconds, within 5 minutes of the server's time",
     },
     "serviceSignature": {
         "type": "apiKey",
         "in": "header",
         "name": "X-Service-Signature",
-        "description": "Hex HMAC-SHA-256 over METHOD|PATH|QUERY|TIMESTAMP",
+        "description": "Hex HMAC-SHA-256 of METHOD|PATH|QUERY|TIMESTAMP",
     },
 }

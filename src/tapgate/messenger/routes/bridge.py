@@ -28,8 +28,12 @@ from tapgate.service.http import Response
 #: The channel's own limit for one message.
 MAX_MESSAGE_LENGTH: Final = 4096
 _MAX_SENDER_LENGTH: Final = 255
+#: In both languages, because the person's language may be unavailable too.
 _UNAVAILABLE_TEXT: Final = (
-    "Sorry, we cannot answer at the moment. Nothing was lost; please try again in a minute."
+    "Tapgate is unavailable right now. Please try again in a few minutes. If you were sending"
+    " money, check your history first.\n\n"
+    "Tapgate est momentanément indisponible. Veuillez réessayer dans quelques minutes. Si vous"
+    " étiez en train d'envoyer de l'argent, consultez d'abord votre historique."
 )
 
 _log = structlog.get_logger()
@@ -37,7 +41,7 @@ _log = structlog.get_logger()
 DataUri = Annotated[
     str,
     msgspec.Meta(
-        description="Begins with `data:image/jpeg;base64,` or `data:image/png;base64,`",
+        description="Starts with `data:image/jpeg;base64,` or `data:image/png;base64,`",
     ),
 ]
 
@@ -60,10 +64,12 @@ class BridgeMessage(SecretStruct, frozen=True, kw_only=True):
     }
 
     event: Annotated[str, msgspec.Meta(description="Always `message`")]
-    sender: Annotated[str, msgspec.Meta(description="The sender's identifier")] = msgspec.field(
+    sender: Annotated[str, msgspec.Meta(description="ID of the sender")] = msgspec.field(
         name="from"
     )
-    phoneE164: Annotated[str, msgspec.Meta(description="E.164")]  # noqa: N815 - name in the API
+    phoneE164: Annotated[  # noqa: N815 - name in the API
+        str, msgspec.Meta(description="Phone number in E.164 format")
+    ]
     message: str | None = None
     messageType: str | None = None  # noqa: N815
     hasMedia: bool | None = None  # noqa: N815
@@ -78,7 +84,7 @@ class BridgeResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BridgeErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Error of the bridge endpoint. `answer`, if present, is a text to show to the person."""
+    """Error of the bridge endpoint. `answer`, if present, is the text to show to the customer."""
 
     error: str
     answer: str | None = None

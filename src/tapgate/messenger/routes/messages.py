@@ -32,11 +32,11 @@ class TemplateMessage(SecretStruct, frozen=True, kw_only=True):
         "parameters": ["123456"],
     }
 
-    to: Annotated[str, msgspec.Meta(description="E.164")]
-    template: Annotated[str, msgspec.Meta(description="Lower-case letters, digits and `_`")]
-    language: Annotated[str | None, msgspec.Meta(description="Such as `en`, `fr` or `en_US`")] = (
-        _DEFAULT_LANGUAGE
-    )
+    to: Annotated[str, msgspec.Meta(description="Phone number in E.164 format")]
+    template: Annotated[str, msgspec.Meta(description="Lowercase letters, digits and `_`")]
+    language: Annotated[
+        str | None, msgspec.Meta(description="Language code, such as `en`, `fr` or `en_US`")
+    ] = _DEFAULT_LANGUAGE
     parameters: list[str]
 
 
@@ -94,7 +94,8 @@ async def list_outbox_messages(request: Request) -> Response:
 def _validate_body(body: TemplateMessage) -> tuple[str, Template]:
     to = parsing.parse_phone(body.to, "to", status=422)
     _require(
-        re.fullmatch(_TEMPLATE_PATTERN, body.template), "template is not the name of a template"
+        re.fullmatch(_TEMPLATE_PATTERN, body.template),
+        "template must be 1 to 64 lowercase letters, digits or underscores",
     )
     language = _DEFAULT_LANGUAGE if body.language is None else body.language
     _require(

@@ -12,7 +12,7 @@ from tapgate.messenger.routes.route import HttpError
 S = TypeVar("S", bound=msgspec.Struct)
 
 _E164_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
-_INVALID_PHONE_TEXT: Final = "must be a phone number in E.164 form, such as +23276123456"
+_INVALID_PHONE_TEXT: Final = "must be a phone number in E.164 format, such as +23276123456"
 
 _TYPE_LABELS: Final = {
     "str": "a string",
@@ -63,7 +63,7 @@ def parse_possible_phone(value: str, name: str) -> str:
     """Return the number in E.164 form if its length is valid for its country."""
     number = _parse_number(value, name, 400)
     if not phonenumbers.is_possible_number(number):
-        raise HttpError(400, f"{name} is not as long as the phone numbers of its country")
+        raise HttpError(400, f"{name} has the wrong length for its country")
     return _format_e164(number)
 
 
@@ -73,7 +73,7 @@ def _parse_number(value: str, name: str, status: int) -> phonenumbers.PhoneNumbe
     try:
         return phonenumbers.parse(value)
     except phonenumbers.NumberParseException:
-        raise HttpError(status, f"{name} is not a phone number of any country") from None
+        raise HttpError(status, f"{name} must start with a valid country code") from None
 
 
 def _format_e164(number: phonenumbers.PhoneNumber) -> str:

@@ -109,7 +109,7 @@ async def store_delivery(request: Request, *, pictures_inside: bool = False) -> 
             phone_number_id=services.settings.messenger_phone_number_id,
         )
     except MalformedDeliveryError:
-        raise HttpError(400, "The body is not a delivery in JSON") from None
+        raise HttpError(400, "The body must be a JSON object") from None
     await inbox.store_messages(services, delivery.messages)
     await statuses.record(services.database, delivery.statuses, services.clock())
     return render_json(200, DeliveryResponse(status="success"))

@@ -72,7 +72,7 @@ def _handle_register_rejected(scene: Turn, refused: RequestRejected) -> Next | N
         scene.add_reply("pin.weak")
         return "back"
     if fields.keys() & {"first_name", "last_name"}:
-        scene.add_reply("unread.names")
+        scene.add_reply("not_understood.names")
         scene.clear_facts("names", "confirmed")
         return "back"
     return None
@@ -117,7 +117,7 @@ SCRIPTS: Final = (
                 name="names",
                 prompt=lambda scene: scene.translate("register.names"),
                 parse_text=_parse_names,
-                not_understood_key="unread.names",
+                not_understood_key="not_understood.names",
             ),
             ConfirmStep(
                 name="confirmed",

@@ -98,7 +98,7 @@ def _build_card_question(prompt: str) -> AskStep:
         infer_answer=_get_only_card,
         parse_text=_parse_card,
         looks_like_pin=is_pin_not_serial,
-        not_understood_key="unread.card",
+        not_understood_key="not_understood.card",
     )
 
 
@@ -133,7 +133,11 @@ def _begin_block(scene: Turn, said: str) -> None:
 
 
 def _render_block_confirmation(scene: Turn) -> str:
-    key = "block.confirm_final" if scene.facts["reason"] in _PERMANENT_REASONS else "block.confirm"
+    key = (
+        "block.confirm_permanent"
+        if scene.facts["reason"] in _PERMANENT_REASONS
+        else "block.confirm"
+    )
     return scene.translate(key, card=scene.facts["card"])
 
 
@@ -148,7 +152,7 @@ def _build_block_request(scene: Turn) -> BlockCard:
 def _handle_blocked(scene: Turn, card: Card) -> Next:
     if scene.facts["reason"] in _PERMANENT_REASONS:
         scene.suggest_commands(
-            scene.translate("block.done_final", card=card.serial), "link", "menu"
+            scene.translate("block.done_permanent", card=card.serial), "link", "menu"
         )
     else:
         scene.suggest_commands(scene.translate("block.done", card=card.serial), "unblock", "menu")
@@ -186,7 +190,7 @@ SCRIPTS: Final = (
                 prompt=lambda scene: scene.translate("link.serial"),
                 parse_text=_parse_serial,
                 looks_like_pin=is_pin_not_serial,
-                not_understood_key="unread.serial",
+                not_understood_key="not_understood.serial",
             ),
             PinStep(
                 name="linked",
@@ -215,7 +219,9 @@ SCRIPTS: Final = (
                     Choice(
                         reason,
                         scene.translate(f"reason.{reason}"),
-                        scene.translate("final" if reason in _PERMANENT_REASONS else "not_final"),
+                        scene.translate(
+                            "block.permanent" if reason in _PERMANENT_REASONS else "block.temporary"
+                        ),
                     )
                     for reason in _BLOCK_REASONS
                 ],

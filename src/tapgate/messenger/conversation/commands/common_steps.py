@@ -55,14 +55,14 @@ def _handle_code_checked(scene: Turn, is_right: bool) -> Next:
         scene.add_reply("code.wrong")
         return "back"
     scene.set_verified_phone(scene.facts["phone"])
-    scene.add_reply("code.right")
+    scene.add_reply("code.correct")
     return "on"
 
 
 def _handle_code_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
     if refused.code != Code.INVALID_OTP:
         return None
-    scene.add_reply("code.used_up")
+    scene.add_reply("code.expired")
     scene.clear_facts("phone", "code_sent")
     return "back"
 
@@ -74,7 +74,7 @@ PHONE_STEPS: Final = (
         is_needed=_is_phone_unknown,
         prompt=lambda scene: scene.translate("phone.ask"),
         parse_text=_parse_phone,
-        not_understood_key="unread.phone",
+        not_understood_key="not_understood.phone",
     ),
     RequestStep(
         name="code_sent",
@@ -86,13 +86,13 @@ PHONE_STEPS: Final = (
         is_needed=_is_phone_unknown,
         prompt=lambda scene: scene.translate("code.ask"),
         choices=lambda scene: [
-            Choice("code", scene.translate("code.again")),
+            Choice("code", scene.translate("code.resend")),
             Choice("phone", scene.translate("code.other_phone")),
         ],
         parse_text=_parse_code,
         parse_option=_parse_code_option,
         looks_like_pin=never,
-        not_understood_key="unread.code",
+        not_understood_key="not_understood.code",
         on_success=_handle_code_checked,
         on_rejection=_handle_code_rejected,
     ),

@@ -95,7 +95,7 @@ def _build_support_request(scene: Turn) -> RequestSupport:
 
 
 def _handle_support_requested(scene: Turn, result: object) -> Next:
-    scene.suggest_commands(scene.translate("person.asked"), "menu")
+    scene.suggest_commands(scene.translate("support.requested"), "menu")
     return "end"
 
 
@@ -122,7 +122,7 @@ SCRIPTS: Final = (
             ConfirmStep(
                 name="confirmed",
                 is_needed=lambda scene: "guessed" in scene.facts,
-                prompt=lambda scene: scene.translate("person.confirm"),
+                prompt=lambda scene: scene.translate("support.confirm"),
             ),
             RequestStep(
                 name="person",

@@ -21,11 +21,15 @@ def _render_type_question(scene: Turn) -> str:
 def _list_document_types(scene: Turn) -> list[Choice]:
     received = scene.facts.get("received", "").split()
     choices = [
-        Choice(name, scene.translate(f"document.{name}"), scene.translate(f"document.about.{name}"))
+        Choice(
+            name,
+            scene.translate(f"document.{name}"),
+            scene.translate(f"document.description.{name}"),
+        )
         for name in get_args(DocumentType)
         if name not in received
     ]
-    return [*choices, Choice("enough", scene.translate("kyc.enough"))] if received else choices
+    return [*choices, Choice("enough", scene.translate("kyc.finish"))] if received else choices
 
 
 def _parse_type_option(scene: Turn, value: str) -> Claimed:
@@ -74,7 +78,7 @@ def _handle_document_limit(scene: Turn, refused: RequestRejected) -> Next:
 SCRIPTS: Final = (
     Script(
         command="kyc",
-        get_cancel_key=lambda scene: "kyc.done" if "received" in scene.facts else "cancelled",
+        get_cancel_key=lambda scene: "kyc.done" if "received" in scene.facts else "canceled",
         steps=(
             *SUBSCRIBER_STEPS,
             AskStep(
@@ -91,7 +95,7 @@ SCRIPTS: Final = (
                 parse_image=_build_add_document_request,
                 on_success=_handle_document_added,
                 on_rejection=_handle_document_rejected,
-                not_understood_key="unread.picture",
+                not_understood_key="not_understood.picture",
             ),
         ),
     ),

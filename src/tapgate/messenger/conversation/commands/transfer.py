@@ -42,7 +42,7 @@ def _begin_transfer(scene: Turn, said: str) -> None:
     if name is not None:
         ordered["unknown"] = rendering.truncate(name, _MAX_NAME_LENGTH)
     if "amount" not in ordered and reading.has_unsupported_amount(said, scene.context.currency):
-        scene.add_reply("unread.amount", currency=scene.context.currency)
+        scene.add_reply("not_understood.amount", currency=scene.context.currency)
     scene.set_facts(**ordered)
 
 
@@ -77,8 +77,8 @@ def _find_recipient_by_name(scene: Turn, text: str) -> dict[str, str] | None:
 
 def _render_recipient_question(scene: Turn) -> str:
     if "unknown" in scene.facts:
-        return scene.translate("send.to_unknown", name=scene.facts["unknown"])
-    return scene.translate("send.to" if scene.person.recipients else "send.to_new")
+        return scene.translate("send.recipient_unknown", name=scene.facts["unknown"])
+    return scene.translate("send.recipient" if scene.person.recipients else "send.recipient_new")
 
 
 def _parse_recipient(scene: Turn, text: str) -> Claimed:
@@ -109,7 +109,7 @@ def _handle_payee(scene: Turn, payee: Payee | None) -> Next:
     if payee is None:
         return _handle_payee_not_found(scene)
     if payee.subscriber_id == scene.subscriber.id:
-        scene.add_reply("send.to_self")
+        scene.add_reply("send.recipient_self")
     elif payee.card_serial is None:
         scene.add_reply("send.no_card", name=payee.name)
     else:
@@ -128,9 +128,9 @@ def _handle_payee_not_found(scene: Turn) -> Next:
         return "back"
     if is_kept:
         scene.remove_recipient(value)
-        scene.add_reply("send.recipient_gone")
+        scene.add_reply("send.recipient_removed")
     else:
-        scene.add_reply(f"send.nobody.{kind}")
+        scene.add_reply(f"send.not_found.{kind}")
     scene.clear_facts("to", "unknown")
     return "back"
 
@@ -170,9 +170,9 @@ def _handle_quote(scene: Turn, quoted: TransferQuote) -> Next:
     reasons = quoted.reasons or ("",)
     text = "\n".join(dict.fromkeys(error_messages.render_code(scene, reason) for reason in reasons))
     if Code.INSUFFICIENT_FUNDS in reasons:
-        shown = (quoted.amount, quoted.fee_amount, quoted.total)
-        amount, fee, total = (scene.format_money(part, quoted.currency) for part in shown)
-        text = f"{text} {scene.translate('send.would_cost', amount=amount, fee=fee, total=total)}"
+        shown = (quoted.fee_amount, quoted.total)
+        fee, total = (scene.format_money(part, quoted.currency) for part in shown)
+        text = f"{text} {scene.translate('send.total_with_fee', fee=fee, total=total)}"
     return _handle_transfer_not_allowed(scene, text, reasons)
 
 
@@ -236,18 +236,18 @@ def _handle_sent(scene: Turn, receipt: Receipt) -> Next:
         scene.suggest_commands(text, "balance", "menu")
     else:
         scene.update(met=met)
-        keep = Choice("keep", scene.translate("send.keep"))
+        keep = Choice("keep", scene.translate("send.save_contact"))
         scene.ask(text, [keep, scene.build_command_choice("menu")])
     return "end"
 
 
 def _handle_send_rejected(scene: Turn, refused: RequestRejected) -> Next:
     """End the command: the decline consumed the operation's id, so a retry needs a new one."""
-    why = error_messages.render_rejection(scene, refused)
+    reason = error_messages.render_rejection(scene, refused)
     if _is_certainly_unpaid(scene, refused):
-        text = scene.translate("send.refused", why=why)
+        text = scene.translate("send.declined", reason=reason)
     else:
-        text = f"{why}\n\n{scene.translate('send.left_uncertain')}"
+        text = f"{reason}\n\n{scene.translate('send.outcome_unknown')}"
     scene.suggest_commands(text, "send", "history", "person")
     return "end"
 
@@ -265,7 +265,7 @@ def _is_certainly_unpaid(scene: Turn, refused: RequestRejected) -> bool:
 
 
 def _get_cancel_key(scene: Turn) -> str:
-    return "send.left_uncertain" if scene.conversation.uncertain else "cancelled"
+    return "send.outcome_unknown" if scene.conversation.uncertain else "canceled"
 
 
 SCRIPTS: Final = (
@@ -282,7 +282,7 @@ SCRIPTS: Final = (
                 parse_option=lambda scene, value: {"to": value},
                 parse_text=_parse_recipient,
                 looks_like_pin=is_pin_not_serial,
-                not_understood_key="unread.recipient",
+                not_understood_key="not_understood.recipient",
             ),
             RequestStep(
                 name="payee",
@@ -295,7 +295,7 @@ SCRIPTS: Final = (
                 prompt=_render_amount_question,
                 parse_text=_parse_amount,
                 looks_like_pin=has_pin_after_transfer,
-                not_understood_key="unread.amount",
+                not_understood_key="not_understood.amount",
             ),
             RequestStep(
                 name="quote",

@@ -69,8 +69,8 @@ def _format_transaction(scene: Turn, movement: TransactionSummary) -> str:
 
 
 def _get_type_label(scene: Turn, kind: str) -> str:
-    key = f"kind.{kind}"
-    return scene.translate(key if texts.has_text(key) else "kind.other")
+    key = f"type.{kind}"
+    return scene.translate(key if texts.has_text(key) else "type.other")
 
 
 def _reply_with_limits(scene: Turn, limits: Limits) -> Next:
@@ -169,7 +169,7 @@ SCRIPTS: Final = (
                 ],
                 parse_option=_parse_period_option,
                 parse_text=_parse_period,
-                not_understood_key="unread.period",
+                not_understood_key="not_understood.period",
             ),
             RequestStep(
                 name="statement",
