@@ -83,7 +83,7 @@ def test_port_in_use_is_reported_in_one_line(folder: Path) -> None:
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
         f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
-        "another program uses that port\n"
+        "the port is already in use\n"
     )
 
 

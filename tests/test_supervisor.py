@@ -259,7 +259,7 @@ def test_killed_worker_and_killed_postgres_are_restarted(start: StartSupervisor)
     running.list_processes()
     running.send_signal(signal.SIGTERM)
     assert running.stop() == 0
-    assert "The gateway ended with status -9; starting it again." in running.read_output
+    assert "The gateway exited with status -9. Restarting it." in running.read_output
     assert running.list_orphans() == []
 
 
@@ -316,7 +316,7 @@ def test_port_in_use_is_reported_in_one_line(start: StartSupervisor) -> None:
         running = start(TAPGATE_PORT=port)
         assert running.stop() == 1
     address = f"http://127.0.0.1:{port}"
-    reason = "another program uses that port"
+    reason = "the port is already in use"
     assert running.read_errors == [f"the gateway cannot listen on {address}: {reason}"]
 
 

@@ -55,7 +55,7 @@ class ChildProcess:
                 if long_life
                 else min(pause * 2, _MAX_RESTART_DELAY_SECONDS)
             )
-            print_line(f"The {self._service} {ended}; starting it again.")
+            print_line(f"The {self._service} {ended}. Restarting it.")
             await asyncio.sleep(pause)
 
     async def _run(self) -> str:
@@ -66,12 +66,12 @@ class ChildProcess:
                 try:
                     process = await self._spawn(other_end)
                 except OSError as error:
-                    return f"could not be started ({error.strerror})"
+                    return f"could not start ({error.strerror})"
             try:
                 lifeline.setblocking(False)
                 if await asyncio.get_running_loop().sock_recv(lifeline, 1):
                     self.ready.set()
-                return f"ended with status {await process.wait()}"
+                return f"exited with status {await process.wait()}"
             finally:
                 await _stop_process(process)
 

@@ -28,7 +28,7 @@ def load_dev_secrets(data_dir: Path) -> Secrets:
         return msgspec.json.decode(path.read_bytes(), type=Secrets)
     except msgspec.MsgspecError:
         # Do not generate new secrets: data sealed with the old ones would become unreadable.
-        raise ValueError(f"{path} is damaged: put it back from a copy") from None
+        raise ValueError(f"{path} is damaged. Restore it from a backup") from None
 
 
 def load_dev_form_key(data_dir: Path) -> str:

@@ -250,11 +250,11 @@ async def prepare_installation(settings: Settings, database_url: str) -> AsyncIt
         for line in await _create_first_admin(services):
             yield line
         if is_new and settings.demo != NO_DEMO:
-            yield f"Building a {settings.demo} demo (TAPGATE_DEMO=off starts without) ..."
+            yield f"Building a {settings.demo} demo (set TAPGATE_DEMO=off to skip it) ..."
             try:
                 await build_demo(services, database_url, settings.demo)
             except Exception as error:
-                yield f"The demo could not be built, the rest is ready: {error!r}"
+                yield f"The demo could not be built. Continuing without it: {error!r}"
 
 
 async def _is_new_installation(services: Services) -> bool:
@@ -268,7 +268,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     settings, now = services.settings, services.clock()
     admin_id = await admin_queries.get_first_system_admin(services.database)
     if admin_id is None:
-        raise DemoError("there is no administrator yet: start Tapgate once")
+        raise DemoError("no administrator exists yet. Start Tapgate once and try again")
     async with demo.acquire_build_lock(services.database):
         clock = demo.create_clock(now, size, settings.timezone)
         with show_progress(f"Building a {size} demo", demo.estimate_work(size)) as advance:
@@ -310,14 +310,14 @@ async def _create_first_admin(services: Services) -> list[str]:
         return [f"The first administrator is {email}."]
     if settings.requires_secrets:
         raise SettingsError(
-            "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
+            "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD must be set for the first start"
         )
     email, password = _DEVELOPMENT_ADMIN_EMAIL, secrets.token_urlsafe(15)
     if not await admin_operations.create_first_admin(services, email=email, password=password):
         return []
     file = get_first_admin_path(settings.data_dir)
     private_files.write(file, (email, password))
-    return [f"The first administrator is {email}, password {password}; both stay in {file}."]
+    return [f"The first administrator is {email}, password {password} (saved in {file})."]
 
 
 def get_first_admin_path(data_dir: Path) -> Path:
@@ -329,7 +329,7 @@ async def main() -> None:
     settings = load_settings(os.environ)
     logs.configure()
     logs.install_exception_hooks()
-    assert settings.database_url is not None, "the supervisor says where the database is"
+    assert settings.database_url is not None, "the supervisor sets the database URL"
     async with (
         open_services(settings, settings.database_url) as services,
         _start_background_tasks(services),

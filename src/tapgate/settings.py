@@ -116,7 +116,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     host, port = read.get_text("HOST") or "127.0.0.1", read.get_integer("PORT", 8000, 1, 65535)
     messenger_port = read.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
-        raise read.build_error("MESSENGER_PORT", "must not be the gateway's port")
+        raise read.build_error("MESSENGER_PORT", "must differ from TAPGATE_PORT")
     environment = read.get_environment()
     data_dir = Path(read.get_text("DATA_DIR") or ".tapgate").expanduser()
     kept = read.load_secrets(environment, data_dir)
@@ -211,7 +211,7 @@ class _EnvironmentReader:
             for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL allows several
                 _ = urlsplit(f"//{host}").port  # accessing the port validates it
         except ValueError:
-            raise self.build_error(name, "is not a URL") from None
+            raise self.build_error(name, "must be a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
             raise self.build_error(name, f"must be a URL that starts with {schemes[0]}://")
         return text.rstrip("/")
@@ -234,7 +234,7 @@ class _EnvironmentReader:
         try:
             return ZoneInfo(self.get_text("TIMEZONE") or "UTC")
         except (KeyError, ValueError, OSError):
-            sentence = "must be a time zone's name such as Africa/Freetown"
+            sentence = "must be a time zone such as Africa/Freetown"
             raise self.build_error("TIMEZONE", sentence) from None
 
     def get_demo(self, environment: str) -> str:
@@ -256,9 +256,9 @@ class _EnvironmentReader:
         email, password = self.get_text("ADMIN_EMAIL"), self.get_text("ADMIN_PASSWORD")
         if (email is None) != (password is None):
             missing = "ADMIN_EMAIL" if email is None else "ADMIN_PASSWORD"
-            raise self.build_error(missing, "must be set too: the first admin needs both")
+            raise self.build_error(missing, "must be set too. The first admin needs both")
         if email is not None and not _EMAIL_PATTERN.fullmatch(email):
-            raise self.build_error("ADMIN_EMAIL", "must be an e-mail address")
+            raise self.build_error("ADMIN_EMAIL", "must be an email address")
         if password is not None and len(password) > _MAX_PASSWORD_LENGTH:
             raise self.build_error(
                 "ADMIN_PASSWORD", f"must have at most {_MAX_PASSWORD_LENGTH} characters"
@@ -277,7 +277,7 @@ class _EnvironmentReader:
             return tuple(ip_network(word.strip()) for word in words if word.strip())
         except ValueError:
             raise self.build_error(
-                name, "must be addresses or networks, with commas between"
+                name, "must be a comma-separated list of IP addresses or networks"
             ) from None
 
     def get_private_key(self, name: str) -> str | None:
@@ -287,9 +287,7 @@ class _EnvironmentReader:
         try:
             return Path(text).expanduser().read_text()
         except (OSError, ValueError):
-            raise self.build_error(
-                name, "must be a PEM key, or the path of a file with one"
-            ) from None
+            raise self.build_error(name, "must be a PEM key or the path to a PEM file") from None
 
     def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
         given = self._parse_service_secrets()

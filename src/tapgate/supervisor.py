@@ -115,7 +115,7 @@ def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | No
         yield None
         return
     if settings.is_production:
-        print_line("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
+        print_line("Warning: data is stored on this machine only. See TAPGATE_DATABASE_URL.")
     postgres = EmbeddedPostgres(settings.data_dir)
     postgres.start()
     try:
@@ -148,7 +148,7 @@ async def _supervise_postgres(postgres: EmbeddedPostgres) -> None:
     while True:
         await asyncio.sleep(_POSTGRES_CHECK_SECONDS)
         if not postgres.is_alive:
-            print_line("PostgreSQL ended; starting it again.")
+            print_line("PostgreSQL stopped. Restarting it.")
             try:
                 postgres.start()
             except StoreError as error:
@@ -202,7 +202,7 @@ def _listen(service: Service, listener: socket.socket) -> None:
 
 def _build_listen_error(service: Service, error: OSError) -> StartError:
     if error.errno == errno.EADDRINUSE:
-        reason = "another program uses that port"
+        reason = "the port is already in use"
     else:
         reason = error.strerror or str(error)
     return StartError(f"the {service.name} cannot listen on {_format_url(service)}: {reason}")
