@@ -61,7 +61,7 @@ class InvalidPinError(BadRequestError, code=Code.INVALID_PIN):
 
 
 class SamePinError(BadRequestError, code=Code.SAME_PIN):
-    """The new PIN is the same as the old one."""
+    """The new PIN must differ from the current PIN."""
 
 
 class InvalidOtpError(BadRequestError, code=Code.INVALID_OTP):
@@ -82,7 +82,7 @@ class MaxChildCardsError(BadRequestError, code=Code.MAX_CHILD_CARDS):
 
 
 class MissingParentError(BadRequestError, code=Code.MISSING_PARENT):
-    """A sub-agent needs a parent agent."""
+    """A sub-agent requires a parent agent."""
 
 
 class InsufficientBalanceError(InsufficientFundsError, code=Code.INSUFFICIENT_FUNDS):
