@@ -187,11 +187,11 @@ async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness)
     assert (outcome["created"], outcome["skipped"]) == (3, 1)
     assert [(one["row"], one["serial"], one["error"]) for one in outcome["errors"]] == [
         (3, "no serial", "Serial No. must be 1 to 32 letters, digits or dashes"),
-        (4, "UP-1", "Serial No. is also in row 2"),
-        (5, "UP-3", "MAC Address is also in row 2"),
-        (7, "UP-4", "MAC Address belongs to another card"),
-        (8, "UP-5", "MAC Address is a random UID (08...), which is another one at every tap"),
-        (9, "UP-6", "Expiry Date is in the past"),
+        (4, "UP-1", "Serial No. is a duplicate of row 2"),
+        (5, "UP-3", "MAC Address is a duplicate of row 2"),
+        (7, "UP-4", "MAC Address is already used by another card"),
+        (8, "UP-5", "MAC Address must not be a random UID (08...), which changes at every tap"),
+        (9, "UP-6", "Expiry Date must not be in the past"),
         (10, "UP-7", "Expiry Date must be a date such as 2026-01-31"),
         (12, "UP-9", "The row has more fields than the header"),
         (13, "", "Serial No. must be 1 to 32 letters, digits or dashes"),
