@@ -47,7 +47,7 @@ async def test_release_completes_the_transaction(world: Harness) -> None:
     )
     answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200, answer.text
-    assert answer.json()["message"] == "Alert resolved; the transaction was released"
+    assert answer.json()["message"] == "Alert resolved. The transaction was released."
     assert answer.json()["alert"]["status"] == "resolved"
     assert await get_funds(world, sender) == (899_99, 0)
     assert await get_funds(world, receiver) == (100_01, 0)

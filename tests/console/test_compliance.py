@@ -163,7 +163,7 @@ async def test_malformed_alert_details_do_not_break_the_page(
 async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world: Harness) -> None:
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "After 20 payments within a day, each further one is refused" in shown
-    rule = (await get_rules_by_name(world))["Many in a day"]
+    rule = (await get_rules_by_name(world))["Daily velocity"]
     form = {
         "name": "Very many",
         "threshold": "30",
@@ -173,7 +173,7 @@ async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world
         "transaction_types": ["transfer", "pos_payment"],
     }
     asked = await officer.get_partial(f"/console/acts/rule.count?id={rule['id']}")
-    assert 'value="Many in a day"' in asked.text and asked.text.count(" checked") == 4
+    assert 'value="Daily velocity"' in asked.text and asked.text.count(" checked") == 4
     await officer.submit_action("rule.count", form, id=rule["id"])
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "After 30 payments within 2 hours, each further one is held" in shown
