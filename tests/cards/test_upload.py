@@ -239,7 +239,7 @@ async def test_uid_is_parsed_in_every_notation() -> None:
 async def test_only_four_octet_uids_can_be_random(world: Harness) -> None:
     assert "random" in await upload_and_get_error(world, "UP-1,08A1B2C3")
     assert (await upload_and_get_result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
-    assert "octets" in await upload_and_get_error(world, "UP-2,08A1B2")
+    assert "bytes" in await upload_and_get_error(world, "UP-2,08A1B2")
 
 
 async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(world: Harness) -> None:
