@@ -14,8 +14,8 @@ from tapgate.client.exceptions.base import (
 from tapgate.errors import Code
 
 
-class InsufficientFundsError(TransactionDeclinedError):
-    """The payer's balance or float is too low."""
+class InsufficientFundsError(TransactionDeclinedError, code=Code.INSUFFICIENT_FUNDS):
+    """Insufficient funds. Also the base class for an agent's insufficient float."""
 
     @property
     def available(self) -> Decimal | None:
@@ -83,10 +83,6 @@ class MaxChildCardsError(BadRequestError, code=Code.MAX_CHILD_CARDS):
 
 class MissingParentError(BadRequestError, code=Code.MISSING_PARENT):
     """A sub-agent requires a parent agent."""
-
-
-class InsufficientBalanceError(InsufficientFundsError, code=Code.INSUFFICIENT_FUNDS):
-    """Insufficient funds."""
 
 
 class InsufficientFloatError(InsufficientFundsError, code=Code.INSUFFICIENT_FLOAT):
