@@ -55,7 +55,7 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
         (b"", "The file must start with the header Serial No.,MAC Address"),
         (b"Name,Phone\nA,B\n", "The file must start with the header"),
         (b"\x89PNG\r\n\x1a\n\x00\xff", "The file must be UTF-8."),
-        (HEADER.encode() + b'"TAP-1,\n', "The file is not well-formed CSV"),
+        (HEADER.encode() + b'"TAP-1,\n', "The file is not valid CSV"),
         (HEADER.encode() + b"A,\n" * 10_001, "The file must have at most 10000 rows."),
     ],
 )

@@ -64,7 +64,7 @@ async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world:
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
     )
     shown = await officer.get_page_text(page)
-    assert "the transaction was released" in shown
+    assert "The transaction was released" in shown
     assert "Asked for the deed" in shown and "Release the payment" not in shown
     assert await get_available_balance(world, receiver) == "100.00"
 

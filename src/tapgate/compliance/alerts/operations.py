@@ -135,13 +135,13 @@ async def _resolve_decided_review(
 
 def _build_message(release: bool, answer: TransactionResult) -> str:
     if not release:
-        return "Alert resolved. The transaction was rejected and its funds were released."
+        return "Alert resolved. The transaction was rejected and its funds returned to the sender."
     if answer.status == "completed":
         return "Alert resolved. The transaction was released."
     code = (answer.details or {}).get("failure_code")
     return (
-        f"Alert resolved. The transaction could not be completed ({code}) and its funds were"
-        " released."
+        f"Alert resolved. The transaction could not be released ({code})."
+        " Its funds were returned to the sender."
     )
 
 
