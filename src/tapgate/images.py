@@ -53,14 +53,14 @@ def decode_data_uri(data_uri: str) -> EncodedImage:
     announced, _, encoded = data_uri.partition(",")
     media_type = DATA_URI_MEDIA_TYPES.get(announced.lower())
     if media_type is None:
-        raise ImageError("must begin with data:image/jpeg;base64, or data:image/png;base64,")
+        raise ImageError("must start with data:image/jpeg;base64, or data:image/png;base64,")
     try:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise _build_error("is not valid base64") from None
+        raise _build_error("must be valid base64") from None
     picture = reencode(content)
     if picture.media_type != media_type:
-        raise _build_error("is not of the type that it is announced as")
+        raise _build_error("does not match its declared media type")
     return picture
 
 
@@ -73,7 +73,7 @@ def reencode(content: bytes) -> EncodedImage:
         raise _build_too_large_error() from None
     except Exception:
         # Decoders raise many kinds of exceptions on malicious input.
-        raise _build_error("is not a JPEG or PNG picture, or damaged") from None
+        raise _build_error("must be a valid JPEG or PNG image") from None
 
 
 def _reencode(content: bytes) -> EncodedImage:
@@ -83,11 +83,11 @@ def _reencode(content: bytes) -> EncodedImage:
         if image.width * image.height > MAX_PIXELS:
             raise _build_too_large_error()
         if max(image.size) > MAX_SIDE_PIXELS:
-            raise _build_error(f"must not be more than {MAX_SIDE_PIXELS} pixels wide or high")
+            raise _build_error(f"must be at most {MAX_SIDE_PIXELS} pixels wide and high")
         if media_type == "image/png" and getattr(image, "is_animated", False):
             raise _build_error("must not be animated")
         if media_type == "image/jpeg" and _count_jpeg_scans(content) > _MAX_JPEG_SCANS:
-            raise _build_error(f"must not have more than {_MAX_JPEG_SCANS} scans")
+            raise _build_error(f"must have at most {_MAX_JPEG_SCANS} scans")
         image.load()
         ImageOps.exif_transpose(image, in_place=True)
         if media_type == "image/jpeg":
@@ -132,7 +132,7 @@ def _save_without_metadata(image: Image.Image, form: str) -> bytes:
 
 
 def _build_too_large_error() -> ImageError:
-    return _build_error(f"must not have more than {MAX_PIXELS // 1_000_000} million pixels")
+    return _build_error(f"must have at most {MAX_PIXELS // 1_000_000} million pixels")
 
 
 def _build_error(sentence: str) -> ImageError:

@@ -49,15 +49,15 @@ def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
     digits = get_decimals(currency)
     match = _AMOUNT_PATTERN.fullmatch(text)
     if match is None:
-        raise AmountError("must be a plain decimal number such as 500.00")
+        raise AmountError("must be a decimal number such as 500.00")
     whole, fraction = match[1].lstrip("0"), match[2] or ""
     if len(whole) > _MAX_MAJOR_DIGITS:
-        raise AmountError("is larger than 999,999,999,999.99")
+        raise AmountError("must be at most 999,999,999,999.99")
     if len(fraction) > digits:
-        raise AmountError(f"has more than the {digits} decimals of {currency}")
+        raise AmountError(f"must have at most {digits} decimal places for {currency}")
     minor = int((whole or "0") + fraction.ljust(digits, "0"))
     if minor == 0 and not allow_zero:
-        raise AmountError("must be more than zero")
+        raise AmountError("must be greater than zero")
     return minor
 
 

@@ -45,7 +45,7 @@ def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tupl
         if secret in names:
             return name, f"must differ from TAPGATE_{names[secret]}"
         if name in chosen and is_weak_secret(secret):
-            return name, "is easy to guess: use a random one, such as openssl rand -base64 32 gives"
+            return name, "is easy to guess. Use the output of openssl rand -base64 32"
         names[secret] = name
     return None
 

@@ -40,7 +40,9 @@ class Vault:
         try:
             return self._cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], context)
         except (InvalidTag, ValueError):  # ValueError: truncated within the nonce
-            raise VaultError("sealed for another context, or changed since") from None
+            raise VaultError(
+                "the value was sealed for another context or has been altered"
+            ) from None
 
     def keyed_hash(self, purpose: str, data: bytes) -> bytes:
         """Return the HMAC-SHA-256 of data: as strong as the key, even if data is guessable."""
@@ -58,7 +60,9 @@ class Vault:
         Without this check, every such value would merely appear to be wrong.
         """
         if key_id != self.key_id:
-            raise VaultError(f"made with secret key {key_id}, this is {self.key_id}")
+            raise VaultError(
+                f"sealed with secret key {key_id}, but the current key is {self.key_id}"
+            )
 
     def _hasher(self, purpose: str) -> HMAC:
         """Return the prepared HMAC of a purpose, cached because every payment hashes a PIN."""

@@ -191,7 +191,7 @@ async def test_admin_cannot_disable_their_own_account(
     own_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
     answer = await client.post(f"{ADMINS_URL}/{own_id}/disable", headers=ada)
     assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-    assert answer.json()["message"] == "Nobody can disable themselves"
+    assert answer.json()["message"] == "You can't disable your own account."
     assert await entries("admin.disabled") == []
 
 
@@ -209,7 +209,7 @@ async def test_last_system_admin_cannot_be_disabled(
     with pytest.raises(ApiError) as refusal:
         await operations.disable(services, SYSTEM_ORIGIN, adas_id, by=bens_id)
     assert refusal.value.code is Code.FORBIDDEN
-    assert refusal.value.message == "The last active system_admin cannot be disabled"
+    assert refusal.value.message == "The last active system_admin cannot be disabled."
 
 
 async def test_admins_disabling_each_other_concurrently_do_not_both_succeed(

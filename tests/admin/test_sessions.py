@@ -64,7 +64,7 @@ async def test_failed_login_gets_the_same_error_and_is_audited_without_the_passw
     answer = await _log_in(client, email, "incorrect horse")
     assert answer.status_code == 401
     assert answer.json()["code"] == "UNAUTHORIZED"
-    assert answer.json()["message"] == "The e-mail or the password is wrong"
+    assert answer.json()["message"] == "Incorrect email or password."
     (entry,) = await entries("admin.login", result="failure")
     assert entry["actor"] == {"type": "anonymous", "id": "anonymous"}
     shown = entry["resource_id"]
@@ -120,7 +120,7 @@ async def test_refresh_token_reuse_ends_the_session(
     assert (await client.post("/api/v1/admin/refresh", json=unused)).status_code == 401
     (entry,) = await entries("admin.session_ended")
     assert entry["actor"]["type"] == "anonymous"
-    assert entry["reason"] == "A refresh token was used a second time"
+    assert entry["reason"] == "Refresh token reused"
 
 
 async def test_unknown_refresh_token_is_rejected(client: httpx2.AsyncClient) -> None:

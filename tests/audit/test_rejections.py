@@ -61,7 +61,7 @@ def build_failed_login(email: str = "ada@example.com") -> RejectedRequest:
         resource_type="admin",
         resource_id=email,
         result="failure",
-        reason="The e-mail or the password is wrong",
+        reason="Incorrect email or password.",
     )
 
 
@@ -105,7 +105,7 @@ async def test_further_rejections_are_summarized_in_one_entry_with_their_count(
     assert len(rows) == 4
     assert summarize_entries(rows) == [("192.0.2.1", "ada@example.com", 47)]
     assert (last["event"], last["result"]) == ("admin.login", "failure")
-    assert last["reason"] == "The e-mail or the password is wrong"
+    assert last["reason"] == "Incorrect email or password."
     assert last["changes"]["first_at"] == [None, "2026-01-31T10:15:33.000Z"]
     assert last["changes"]["last_at"] == [None, "2026-01-31T10:16:19.000Z"]
     for table in ("audit_repeats", "audit_budgets"):

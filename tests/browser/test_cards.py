@@ -61,7 +61,7 @@ async def test_oversized_or_invalid_card_file_is_rejected(tab: Tab, tmp_path: Pa
     await expect(page.locator("#result")).to_be_empty()
     await chosen.set_input_files(wrong)
     await page.get_by_role("button", name="Upload").click()
-    await expect(page.locator("#result")).to_contain_text("The file must begin with the header")
+    await expect(page.locator("#result")).to_contain_text("The file must start with the header")
     assert await tab.find_axe_violations() == []
 
 

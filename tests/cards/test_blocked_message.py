@@ -15,7 +15,7 @@ REASON_TEXTS = {
     "stolen": "it was reported stolen",
     "damaged": "it was reported damaged",
     "fraud": "possible fraud",
-    "customer_request": "it was asked for",
+    "customer_request": "you requested it",
     "compliance": "a compliance check",
 }
 

@@ -187,11 +187,11 @@ async def test_valid_rows_are_stored_when_other_rows_are_invalid(world: Harness)
     assert (outcome["created"], outcome["skipped"]) == (3, 1)
     assert [(one["row"], one["serial"], one["error"]) for one in outcome["errors"]] == [
         (3, "no serial", "Serial No. must be 1 to 32 letters, digits or dashes"),
-        (4, "UP-1", "Serial No. is also in row 2"),
-        (5, "UP-3", "MAC Address is also in row 2"),
-        (7, "UP-4", "MAC Address belongs to another card"),
-        (8, "UP-5", "MAC Address is a random UID (08...), which is another one at every tap"),
-        (9, "UP-6", "Expiry Date is in the past"),
+        (4, "UP-1", "Serial No. is a duplicate of row 2"),
+        (5, "UP-3", "MAC Address is a duplicate of row 2"),
+        (7, "UP-4", "MAC Address is already used by another card"),
+        (8, "UP-5", "MAC Address must not be a random UID (08...), which changes at every tap"),
+        (9, "UP-6", "Expiry Date must not be in the past"),
         (10, "UP-7", "Expiry Date must be a date such as 2026-01-31"),
         (12, "UP-9", "The row has more fields than the header"),
         (13, "", "Serial No. must be 1 to 32 letters, digits or dashes"),
@@ -239,7 +239,7 @@ async def test_uid_is_parsed_in_every_notation() -> None:
 async def test_only_four_octet_uids_can_be_random(world: Harness) -> None:
     assert "random" in await upload_and_get_error(world, "UP-1,08A1B2C3")
     assert (await upload_and_get_result(world, f"{HEADER}UP-1,08A1B2C3D4E5F6\n"))["created"] == 1
-    assert "octets" in await upload_and_get_error(world, "UP-2,08A1B2")
+    assert "bytes" in await upload_and_get_error(world, "UP-2,08A1B2")
 
 
 async def test_expiry_is_the_end_of_the_day_in_the_platform_timezone(world: Harness) -> None:

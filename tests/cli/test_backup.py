@@ -121,10 +121,10 @@ async def test_running_installation_is_backed_up_and_works_after_a_restore_elsew
         refused = await run_tapgate(here / "gateway", "restore", path)
         assert refused[2].startswith("tapgate: another Tapgate is already running on ")
         refused = await run_tapgate(here / "gateway", "backup", path)
-        assert refused[2] == f"tapgate: {path} exists already; --force replaces it\n"
+        assert refused[2] == f"tapgate: {path} already exists. Use --force to replace it\n"
         refused = await run_tapgate(there / "gateway", "restore", path)
         assert refused[0] == 1
-        assert "put the secrets.json that was kept into the data folder" in refused[2]
+        assert "copy its secrets.json to the data folder" in refused[2]
     shutil.copy(secrets, there / "gateway" / "secrets.json")
     status, output, complaint = await run_tapgate(there / "gateway", "restore", path)
     assert (status, complaint) == (0, "")

@@ -57,7 +57,7 @@ def test_dates_and_datetimes_are_encoded_in_utc_and_need_a_time_zone() -> None:
 
 @pytest.mark.parametrize("identifier", ["", ".", ".."])
 def test_identifier_that_would_change_the_path_is_rejected(identifier: str) -> None:
-    with pytest.raises(ValueError, match="identifier"):
+    with pytest.raises(ValueError, match="an ID must not be empty"):
         RECORDED_OPERATIONS.subscribers.get(identifier)
 
 

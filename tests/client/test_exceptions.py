@@ -25,8 +25,6 @@ def test_every_error_code_has_its_exception_class(code: Code) -> None:
     status, _ = TABLE[code]
     error = build_api_error(build_error(code, status))
     name = "".join(word.capitalize() for word in code.split("_")).removesuffix("Error") + "Error"
-    if code is Code.INSUFFICIENT_FUNDS:
-        name = "InsufficientBalanceError"  # InsufficientFundsError is its base class
     assert type(error) is getattr(exceptions, name)
     assert type(error).CODE is code
     assert (error.code, error.status, error.request_id) == (code, status, "r-1")
@@ -69,7 +67,7 @@ def test_error_details_are_available_as_attributes() -> None:
     funds = build_api_error(
         build_error("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51)
     )
-    assert isinstance(funds, exceptions.InsufficientBalanceError)
+    assert isinstance(funds, exceptions.InsufficientFundsError)
     assert (funds.available, funds.required) == (Decimal("100.0"), Decimal("507.51"))
     limit = build_api_error(
         build_error("DAILY_LIMIT_EXCEEDED", 403, limit="5", used="4", attempted="2")
@@ -99,7 +97,7 @@ def test_exceptions_can_be_pickled() -> None:
     error = pickle.loads(
         pickle.dumps(build_api_error(build_error("INSUFFICIENT_FUNDS", 402, available=1)))
     )
-    assert isinstance(error, exceptions.InsufficientBalanceError)
+    assert isinstance(error, exceptions.InsufficientFundsError)
     assert error.available == 1
     unexpected = pickle.loads(pickle.dumps(exceptions.UnexpectedResponseError("r-1", 302)))
     assert (unexpected.request_id, unexpected.status) == ("r-1", 302)

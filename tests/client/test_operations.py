@@ -76,7 +76,7 @@ async def test_sync_and_async_clients_return_the_same_records(stage: ClientFacto
 async def test_decline_raises_an_exception_with_the_amounts(stage: ClientFactory) -> None:
     sender = await stage.harness.create_subscriber(balance="10")
     serial = await stage.harness.create_card((await stage.harness.create_subscriber())["id"])
-    with pytest.raises(exceptions.InsufficientBalanceError) as declined:
+    with pytest.raises(exceptions.InsufficientFundsError) as declined:
         await stage.create_for_service().wallet.transfer_p2p(
             sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
         )

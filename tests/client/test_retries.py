@@ -179,7 +179,7 @@ async def test_decline_after_a_lost_response_is_raised(
     gateway: AsyncTapgateClient, unsteady: FlakyServer, payment: TransferProbe
 ) -> None:
     unsteady.behaviors = [SERVE_AND_DROP]
-    with pytest.raises(exceptions.InsufficientBalanceError):
+    with pytest.raises(exceptions.InsufficientFundsError):
         await gateway.wallet.transfer_p2p(**payment.request | {"amount": "4000"})
 
 

@@ -100,7 +100,7 @@ def test_signed_body_that_is_not_an_event_is_rejected() -> None:
             "webhook-timestamp": str(now),
             "webhook-signature": signing.standard_webhook_signature(SECRET, "dlv_1", now, body),
         }
-        with pytest.raises(WebhookVerificationError, match="not an event"):
+        with pytest.raises(WebhookVerificationError, match="not a valid event"):
             webhooks.verify(SECRET, sent, body)
 
 

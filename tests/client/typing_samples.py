@@ -61,7 +61,7 @@ async def use_async_client(gateway: AsyncTapgateClient) -> None:
 
 
 def use_exceptions(
-    error: exceptions.InsufficientBalanceError, locked: exceptions.AccountLockedError
+    error: exceptions.InsufficientFundsError, locked: exceptions.AccountLockedError
 ) -> None:
     assert_type(error.available, Decimal | None)
     assert_type(locked.locked_until, str | None)

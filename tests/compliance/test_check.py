@@ -50,11 +50,11 @@ async def test_every_violation_is_listed(world: Harness) -> None:
         "violations": [
             {
                 "code": "TRANSACTION_LIMIT_EXCEEDED",
-                "message": "Over the limit of one transaction",
+                "message": "Per-transaction limit exceeded",
             },
-            {"code": "DAILY_LIMIT_EXCEEDED", "message": "Over the daily limit"},
-            {"code": "MONTHLY_LIMIT_EXCEEDED", "message": "Over the monthly limit"},
-            {"code": "COMPLIANCE_REJECTED", "message": "Refused by a compliance rule"},
+            {"code": "DAILY_LIMIT_EXCEEDED", "message": "Daily limit exceeded"},
+            {"code": "MONTHLY_LIMIT_EXCEEDED", "message": "Monthly limit exceeded"},
+            {"code": "COMPLIANCE_REJECTED", "message": "Declined by a compliance rule"},
         ],
     }
 
@@ -64,7 +64,7 @@ async def test_limits_and_counts_include_earlier_transactions(world: Harness) ->
     await world.client.put(
         "/api/v1/account-rules/1", json={"daily_limit": "100"}, auth=await world.create_admin()
     )
-    await update_rule(world, "Many in a day", threshold=1)
+    await update_rule(world, "Daily velocity", threshold=1)
     assert (await submit_transfer(world, sender["id"], receiver["id"], "60")).code is None
     assert list_codes(await run_check(world, sender["id"], "40.01")) == [
         "DAILY_LIMIT_EXCEEDED",
@@ -80,7 +80,7 @@ async def test_review_and_alert_rules_are_listed_but_allowed(world: Harness) -> 
     answer = await run_check(world, subscriber["id"])
     assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "HIGH", 60)
     assert list_codes(answer) == ["AMOUNT_THRESHOLD"]
-    assert answer["violations"][0]["message"].endswith("it would be held for review")
+    assert answer["violations"][0]["message"].endswith("The transaction would be held for review.")
     await update_rule(world, "Large amount", action="alert", severity="LOW")
     answer = await run_check(world, subscriber["id"])
     assert (answer["allowed"], answer["risk_level"], answer["score"]) == (True, "LOW", 10)
@@ -122,7 +122,7 @@ async def test_payee_rules_are_checked(world: Harness, kind: str) -> None:
 
 async def test_check_has_no_side_effects(world: Harness, services: Services) -> None:
     await update_rule(world, "Large amount", threshold="1")
-    await update_rule(world, "Many in an hour", threshold=0)
+    await update_rule(world, "Hourly velocity", threshold=0)
     await update_rule(world, "Wrong PINs", threshold=0, status="active")
     subscriber = await world.create_subscriber(balance="100")
     before = await snapshot_tables(services)

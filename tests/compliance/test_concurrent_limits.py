@@ -30,13 +30,13 @@ async def processes(
 async def set_limit(world: Harness, kind: str) -> str:
     """Set a limit that allows one payment and return the error code of further payments."""
     if kind == "count":
-        await update_rule(world, "Many in a day", threshold=1)
+        await update_rule(world, "Daily velocity", threshold=1)
     elif kind == "cumulative":
         # The API does not allow changing the type of a rule.
         await world.services.database.execute(
-            "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Many in a day'"
+            "UPDATE compliance_rules SET type = 'CUMULATIVE_AMOUNT' WHERE name = 'Daily velocity'"
         )
-        await update_rule(world, "Many in a day", threshold="19.99", window_seconds=3600)
+        await update_rule(world, "Daily velocity", threshold="19.99", window_seconds=3600)
     else:
         answer = await world.client.put(
             "/api/v1/account-rules/1", json={kind: "19.99"}, auth=await world.create_admin()

@@ -47,7 +47,7 @@ async def test_release_completes_the_transaction(world: Harness) -> None:
     )
     answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200, answer.text
-    assert answer.json()["message"] == "Alert resolved; the transaction was released"
+    assert answer.json()["message"] == "Alert resolved. The transaction was released."
     assert answer.json()["alert"]["status"] == "resolved"
     assert await get_funds(world, sender) == (899_99, 0)
     assert await get_funds(world, receiver) == (100_01, 0)
@@ -65,7 +65,7 @@ async def test_reject_fails_the_transaction_and_frees_the_funds(world: Harness) 
         world, alert["id"], status="false_positive", transaction_decision="reject"
     )
     assert answer.status_code == 200
-    assert "funds are free again" in answer.json()["message"]
+    assert "its funds returned to the sender" in answer.json()["message"]
     assert answer.json()["alert"]["status"] == "false_positive"
     assert await get_funds(world, sender) == (1000_00, 0)
     assert await get_funds(world, receiver) == (0, 0)
@@ -199,7 +199,7 @@ async def test_alert_is_resolved_when_its_transaction_was_already_decided(world:
     (await world.services.ledger.submit(settlement)).require_accepted()
     answer = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
-    assert answer.json()["message"].endswith("had been decided before: failed")
+    assert answer.json()["message"].endswith("was decided earlier: failed.")
     assert await get_funds(world, sender) == (1000_00, 0)
     again = await resolve_alert(world, alert["id"], transaction_decision="release")
     assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")

@@ -48,8 +48,8 @@ async def test_default_rules(world: Harness) -> None:
             "severity": "HIGH",
             "status": "active",
         },
-        "Many in an hour": {
-            "name": "Many in an hour",
+        "Hourly velocity": {
+            "name": "Hourly velocity",
             "type": "TRANSACTION_COUNT",
             "subject": "payer",
             "transaction_types": DEFAULT_TRANSACTION_TYPES,
@@ -60,8 +60,8 @@ async def test_default_rules(world: Harness) -> None:
             "severity": "MEDIUM",
             "status": "active",
         },
-        "Many in a day": {
-            "name": "Many in a day",
+        "Daily velocity": {
+            "name": "Daily velocity",
             "type": "TRANSACTION_COUNT",
             "subject": "payer",
             "transaction_types": DEFAULT_TRANSACTION_TYPES,
@@ -137,7 +137,7 @@ async def test_rules_are_paged(world: Harness) -> None:
 
 
 async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness) -> None:
-    before = (await get_rules_by_name(world))["Many in an hour"]
+    before = (await get_rules_by_name(world))["Hourly velocity"]
     changes: dict[str, Any] = {
         "name": "Many in two hours",
         "transaction_types": ["agent_cashout", "transfer", "transfer"],
@@ -147,7 +147,7 @@ async def test_update_changes_the_given_fields_and_keeps_the_rest(world: Harness
         "severity": "CRITICAL",
         "status": "inactive",
     }
-    answer = await put_rule(world, "Many in an hour", changes)
+    answer = await put_rule(world, "Hourly velocity", changes)
     expected = before | changes | {"transaction_types": ["agent_cashout", "transfer"]}
     assert (answer.status_code, answer.json()) == (200, expected)
     assert (await get_rules_by_name(world))["Many in two hours"] == expected
@@ -169,12 +169,12 @@ async def test_submitting_the_returned_rule_changes_nothing(world: Harness) -> N
 
 async def test_count_threshold_is_accepted_as_a_string_or_a_number(world: Harness) -> None:
     assert (await update_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
-    assert (await update_rule(world, "Many in a day", threshold="7"))["threshold"] == 7
-    assert (await update_rule(world, "Many in a day", threshold=0))["threshold"] == 0
+    assert (await update_rule(world, "Daily velocity", threshold="7"))["threshold"] == 7
+    assert (await update_rule(world, "Daily velocity", threshold=0))["threshold"] == 0
 
 
 async def test_invalid_field_is_named(world: Harness) -> None:
-    amount, count = "Large amount", "Many in a day"
+    amount, count = "Large amount", "Daily velocity"
     bodies: list[tuple[str, dict[str, Any], int, str]] = [
         (amount, {"threshold": 500}, 400, "threshold"),
         (amount, {"threshold": True}, 400, "threshold"),

@@ -29,7 +29,7 @@ async def test_upload_reports_valid_invalid_and_already_uploaded_rows(
     assert parse_counts(text) == ["1", "0", "3", "4"]
     assert 'data-label="Row">3</td><td data-label="Serial">UP-2<' in text
     assert "&lt;b&gt;&amp;" in text and "<b>" not in text
-    assert "Serial No. is also in row 2" in text
+    assert "Serial No. is a duplicate of row 2" in text
     text = (await ada.post_file(URL, f"{HEADER}UP-1,04A22B1A6F8001\n".encode())).text
     assert (
         parse_counts(text) == ["0", "1", "0", "1"] and "already imported. Nothing changed." in text
@@ -52,11 +52,11 @@ async def test_long_error_list_is_truncated_and_downloadable_as_csv(ada: Console
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "The file must begin with the header Serial No.,MAC Address"),
-        (b"Name,Phone\nA,B\n", "The file must begin with the header"),
+        (b"", "The file must start with the header Serial No.,MAC Address"),
+        (b"Name,Phone\nA,B\n", "The file must start with the header"),
         (b"\x89PNG\r\n\x1a\n\x00\xff", "The file must be UTF-8."),
-        (HEADER.encode() + b'"TAP-1,\n', "The file is not well-formed CSV"),
-        (HEADER.encode() + b"A,\n" * 10_001, "The file must not have more than 10000 rows."),
+        (HEADER.encode() + b'"TAP-1,\n', "The file is not valid CSV"),
+        (HEADER.encode() + b"A,\n" * 10_001, "The file must have at most 10000 rows."),
     ],
 )
 async def test_invalid_file_creates_no_cards(

@@ -38,7 +38,7 @@ async def test_card_can_be_blocked_unblocked_and_blocked_permanently(
     assert "permanently blocked (stolen)" in shown
     assert "card.unblock" not in shown and "card.block" not in shown
     refused = await ada.submit_action("card.unblock", {}, serial=serial)
-    assert "This card is blocked for good" in refused.text
+    assert "Card is permanently blocked" in refused.text
 
 
 async def test_child_card_shows_its_spending_and_escapes_the_name(

@@ -64,7 +64,7 @@ async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world:
         "alert.release", DECISION | {"transaction_decision": "release"}, id=alert
     )
     shown = await officer.get_page_text(page)
-    assert "the transaction was released" in shown
+    assert "The transaction was released" in shown
     assert "Asked for the deed" in shown and "Release payment" not in shown
     assert await get_available_balance(world, receiver) == "100.00"
 
@@ -163,7 +163,7 @@ async def test_malformed_alert_details_do_not_break_the_page(
 async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world: Harness) -> None:
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "More than 20 payments in a day: decline and alert." in shown
-    rule = (await get_rules_by_name(world))["Many in a day"]
+    rule = (await get_rules_by_name(world))["Daily velocity"]
     form = {
         "name": "Very many",
         "threshold": "30",
@@ -173,7 +173,7 @@ async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world
         "transaction_types": ["transfer", "pos_payment"],
     }
     asked = await officer.get_partial(f"/console/acts/rule.count?id={rule['id']}")
-    assert 'value="Many in a day"' in asked.text and asked.text.count(" checked") == 4
+    assert 'value="Daily velocity"' in asked.text and asked.text.count(" checked") == 4
     await officer.submit_action("rule.count", form, id=rule["id"])
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
     assert "More than 30 payments in 2 hours: hold for review." in shown

@@ -46,7 +46,7 @@ async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, world: H
     refused = await ada.submit_action(
         "limits.level_1", form | {"monthly_limit": "1"}, kyc_level="1"
     )
-    assert "A day&#39;s limit is within the month&#39;s" in refused.text
+    assert "The daily limit must not exceed the monthly limit." in refused.text
     await ada.submit_action("limits.level_1", form, kyc_level="1")
     assert "123.45" in await ada.get_page_text(LIMITS_URL)
     answer = await world.client.get("/api/v1/account-rules/1", auth=await world.create_admin())

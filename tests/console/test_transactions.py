@@ -136,7 +136,7 @@ async def test_transactions_are_filtered_and_invalid_filters_are_reported(
     assert sent not in (await ada.get_partial(f"{URL}?type=pos_payment")).text
     assert sent not in (await ada.get_partial(f"{URL}?to=2000-01-01")).text
     shown = await ada.get_page_text(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
-    assert "User must be the id of" in shown and "From must be" in shown
+    assert "User must be the ID of" in shown and "From must be" in shown
     assert sent in shown, "the list is still there"
     assert 'value="nonsense"' in shown, "what was typed is still there"
 

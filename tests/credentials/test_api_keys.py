@@ -14,6 +14,8 @@ from tapgate.credentials.api_keys import ApiKey, ApiKeys
 from tapgate.service.background import run_background_tasks
 from tapgate.vault import Vault
 
+INVALID_KEY_MESSAGE = "The API key is unknown, expired or deleted."
+
 CreateKey = Callable[..., Awaitable[tuple[ApiKey, str]]]
 
 
@@ -71,9 +73,7 @@ async def test_api_key_is_not_stored_in_plaintext(
 async def test_unknown_key_is_rejected(process: GatewayProcess, create: CreateKey) -> None:
     _, key = await create()
     for unknown in (key[:-1], key + "x", "svc_test_", "svc_test_" + "é" * 40):
-        assert (
-            await get_rejection_message(process, unknown) == "Unknown, expired or deleted API key"
-        )
+        assert await get_rejection_message(process, unknown) == INVALID_KEY_MESSAGE
 
 
 async def test_deleted_key_is_rejected_by_every_process_immediately(
@@ -87,7 +87,7 @@ async def test_deleted_key_is_rejected_by_every_process_immediately(
     assert ticket is not None
     await process.signals.wait_for_acks(ticket)
     for where in (other, process):
-        assert await get_rejection_message(where, key) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, key) == INVALID_KEY_MESSAGE
 
 
 async def test_process_without_signals_does_not_use_its_cache(
@@ -98,7 +98,7 @@ async def test_process_without_signals_does_not_use_its_cache(
     await other.signals.stop()
     async with process.database.transaction() as tx:
         await process.authenticator.api_keys.delete(tx, record.id)
-    assert await get_rejection_message(other, key) == "Unknown, expired or deleted API key"
+    assert await get_rejection_message(other, key) == INVALID_KEY_MESSAGE
 
 
 async def test_key_can_be_deleted_only_once(process: GatewayProcess, create: CreateKey) -> None:
@@ -127,7 +127,7 @@ async def test_key_is_rejected_from_the_moment_it_expires(
     clock.advance(hours=1, microseconds=-1)
     await process.authenticator.api_keys.authenticate(key)
     clock.advance(microseconds=1)
-    assert await get_rejection_message(process, key) == "Unknown, expired or deleted API key"
+    assert await get_rejection_message(process, key) == INVALID_KEY_MESSAGE
 
 
 async def test_keys_are_valid_only_in_their_environment(
@@ -144,10 +144,10 @@ async def test_keys_are_valid_only_in_their_environment(
     await live_keys.authenticate(live_key)
     assert (
         await get_rejection_message(process, live_key)
-        == "API keys begin with svc_test_ in this environment"
+        == "API keys start with svc_test_ in this environment."
     )
     assert await catch_unauthorized(live_keys.authenticate(test_key)) == (
-        "API keys begin with svc_live_ in this environment"
+        "API keys start with svc_live_ in this environment."
     )
 
 
@@ -180,7 +180,7 @@ async def test_rotation_without_grace_ends_the_old_key_in_every_process(
     await other.authenticator.api_keys.authenticate(old)
     new = await rotate_key(process, record)
     for where in (other, process):
-        assert await get_rejection_message(where, old) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
         principal = await where.authenticator.api_keys.authenticate(new)
         assert principal.idempotency_scope == ids.encode(ids.KEY, record.id)
 
@@ -196,7 +196,7 @@ async def test_old_key_works_until_the_grace_period_ends(
             await where.authenticator.api_keys.authenticate(key)
     clock.advance(microseconds=1)
     for where in (process, other):
-        assert await get_rejection_message(where, old) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, old) == INVALID_KEY_MESSAGE
         await where.authenticator.api_keys.authenticate(new)
 
 
@@ -209,7 +209,7 @@ async def test_further_rotation_ends_the_older_key(
     await other.authenticator.api_keys.authenticate(first)
     third = await rotate_key(process, record, grace_seconds=grace_seconds)
     for where in (other, process):
-        assert await get_rejection_message(where, first) == "Unknown, expired or deleted API key"
+        assert await get_rejection_message(where, first) == INVALID_KEY_MESSAGE
         await where.authenticator.api_keys.authenticate(third)
         if grace_seconds:
             await where.authenticator.api_keys.authenticate(second)

@@ -12,7 +12,7 @@ from tapgate.credentials.principals import Principal
 
 PATH, QUERY = "/api/v1/subscribers", b"phone_number=%2B23276000001"
 SECRET = b"the messenger's secret"
-INVALID_SIGNATURE_MESSAGE = "Unknown service, or the signature is wrong"
+INVALID_SIGNATURE_MESSAGE = "The service is unknown, or the signature is invalid."
 
 Headers = dict[bytes, bytes]
 
@@ -86,9 +86,9 @@ async def test_changed_byte_of_a_service_request_is_rejected(
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"x-service-name", "X-Service-Name is missing"),
-        (b"x-service-timestamp", "X-Service-Timestamp is missing"),
-        (b"x-service-signature", "X-Service-Signature is missing"),
+        (b"x-service-name", "X-Service-Name is missing."),
+        (b"x-service-timestamp", "X-Service-Timestamp is missing."),
+        (b"x-service-signature", "X-Service-Signature is missing."),
     ],
 )
 async def test_missing_header_is_reported(
@@ -106,7 +106,7 @@ async def test_malformed_timestamp_is_reported(
     headers = sign_headers(clock, timestamp=timestamp)
     assert (
         await catch_unauthorized(authenticate(process, headers))
-        == "X-Service-Timestamp is malformed"
+        == "X-Service-Timestamp is malformed."
     )
 
 
@@ -119,7 +119,7 @@ async def test_service_timestamp_is_valid_within_five_minutes_in_both_directions
     await authenticate(process, headers)
     clock.advance(seconds=direction)
     message = await catch_unauthorized(authenticate(process, headers))
-    assert message == "X-Service-Timestamp is more than 5 minutes from now"
+    assert message == "X-Service-Timestamp is more than 5 minutes from the server's time."
 
 
 @pytest.mark.parametrize("name", [b"courier", b"", b"\xff", b"MESSENGER"])
@@ -142,18 +142,18 @@ async def test_authorization_must_be_a_bearer_token(
     process: GatewayProcess, authorization: bytes
 ) -> None:
     assert await catch_unauthorized(authenticate(process, {b"authorization": authorization})) == (
-        "Authorization must be Bearer with an API key or an access token"
+        "Authorization must be a Bearer token: an API key or an access token."
     )
 
 
 @pytest.mark.parametrize(
     ("credential", "message"),
     [
-        (b"svc_test_x", "Unknown, expired or deleted API key"),
-        (b"svc_live_x", "API keys begin with svc_test_ in this environment"),
-        (b"svc_x", "API keys begin with svc_test_ in this environment"),
-        (b"a.b.c", "The access token is malformed or its signature is wrong"),
-        (b"\xff\x00", "The access token is malformed or its signature is wrong"),
+        (b"svc_test_x", "The API key is unknown, expired or deleted."),
+        (b"svc_live_x", "API keys start with svc_test_ in this environment."),
+        (b"svc_x", "API keys start with svc_test_ in this environment."),
+        (b"a.b.c", "The access token is malformed or its signature is invalid."),
+        (b"\xff\x00", "The access token is malformed or its signature is invalid."),
     ],
 )
 async def test_bearer_token_must_be_an_api_key_or_an_access_token(

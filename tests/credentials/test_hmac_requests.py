@@ -22,7 +22,7 @@ from tapgate.vault import Vault, VaultError
 
 PATH = "/api/v1/pos/payment"
 BODY = b'{"amount":"25.00"}'
-INVALID_SIGNATURE_MESSAGE = "Unknown or inactive key, or the signature is wrong"
+INVALID_SIGNATURE_MESSAGE = "The key is unknown or inactive, or the signature is invalid."
 
 Headers = dict[bytes, bytes]
 
@@ -167,9 +167,9 @@ async def test_changed_byte_of_the_request_is_rejected(
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"x-api-key-id", "X-API-Key-ID is missing"),
-        (b"x-timestamp", "X-Timestamp is missing"),
-        (b"x-signature", "X-Signature is missing"),
+        (b"x-api-key-id", "X-API-Key-ID is missing."),
+        (b"x-timestamp", "X-Timestamp is missing."),
+        (b"x-signature", "X-Signature is missing."),
     ],
 )
 async def test_missing_header_is_reported(
@@ -188,7 +188,7 @@ async def test_malformed_timestamp_is_reported(
     process: GatewayProcess, key: NewHmacKey, clock: FakeClock, timestamp: str
 ) -> None:
     headers = sign_headers(key, clock, timestamp=timestamp) | {b"x-timestamp": timestamp.encode()}
-    assert await catch_unauthorized(authenticate(process, headers)) == "X-Timestamp is malformed"
+    assert await catch_unauthorized(authenticate(process, headers)) == "X-Timestamp is malformed."
 
 
 @pytest.mark.parametrize("direction", [1, -1])
@@ -200,7 +200,7 @@ async def test_timestamp_is_valid_within_five_minutes_in_both_directions(
     await authenticate(process, headers)
     clock.advance(seconds=direction)
     message = await catch_unauthorized(authenticate(process, headers))
-    assert message == "X-Timestamp is more than 5 minutes from now"
+    assert message == "X-Timestamp is more than 5 minutes from the server's time."
 
 
 async def test_unknown_key_and_wrong_signature_get_the_same_error(
@@ -243,7 +243,7 @@ async def test_partner_header_must_match_the_key(
     ):
         assert (
             await catch_unauthorized(authenticate(process, headers))
-            == "X-Partner-ID is not that of the key"
+            == "X-Partner-ID does not match the key."
         )
 
 
@@ -371,4 +371,4 @@ async def test_key_is_checked_before_the_body_arrives(
     )
     for name, shown in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
         without = {one: value for one, value in good.items() if one != name}
-        assert await catch_unauthorized(check(without)) == f"{shown} is missing"
+        assert await catch_unauthorized(check(without)) == f"{shown} is missing."

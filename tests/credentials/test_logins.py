@@ -20,7 +20,7 @@ from tapgate.errors import ApiError, Code, unavailable
 from tapgate.vault import Vault
 
 ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
-WRONG_CREDENTIALS_MESSAGE = "The e-mail or the password is wrong"
+WRONG_CREDENTIALS_MESSAGE = "Incorrect email or password."
 
 
 @pytest.fixture

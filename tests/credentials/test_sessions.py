@@ -22,8 +22,8 @@ from tapgate.credentials.sessions import TokenReuseError, Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
 
-SESSION_ENDED_MESSAGE = "The session has ended"
-INVALID_REFRESH_MESSAGE = "Unknown or expired refresh token, or its session has ended"
+SESSION_ENDED_MESSAGE = "The session has ended. Log in again."
+INVALID_REFRESH_MESSAGE = "The refresh token is unknown or expired, or its session has ended."
 
 
 async def log_in(process: GatewayProcess, admin_id: int) -> Tokens:
@@ -90,7 +90,9 @@ async def test_expired_token_is_rejected(
 ) -> None:
     tokens = await log_in(process, admin_id)
     clock.advance(days=1)
-    assert await catch_unauthorized(authenticate(process, tokens)) == "The access token has expired"
+    assert (
+        await catch_unauthorized(authenticate(process, tokens)) == "The access token has expired."
+    )
 
 
 async def test_role_is_read_from_the_database(process: GatewayProcess, admin_id: int) -> None:
@@ -166,7 +168,7 @@ async def test_disabled_admin_is_rejected_by_every_process_immediately(
     for tokens in sessions:
         assert await catch_unauthorized(authenticate(other, tokens)) == SESSION_ENDED_MESSAGE
         assert await catch_unauthorized(refresh(other, tokens)) == INVALID_REFRESH_MESSAGE
-    assert await catch_unauthorized(log_in(process, admin_id)) == "The admin has been disabled"
+    assert await catch_unauthorized(log_in(process, admin_id)) == "This admin is disabled."
 
 
 async def test_ended_sessions_stay_ended_for_an_active_admin(
@@ -188,7 +190,9 @@ async def test_refresh_continues_the_same_session(
         await authenticate(process, after)
     ).session_id
     clock.advance(hours=23)
-    assert await catch_unauthorized(authenticate(process, before)) == "The access token has expired"
+    assert (
+        await catch_unauthorized(authenticate(process, before)) == "The access token has expired."
+    )
     await authenticate(process, after)
 
 
@@ -347,7 +351,7 @@ async def test_session_ends_after_the_maximum_number_of_refreshes(
     for _ in range(3):
         tokens = await refresh(process, tokens)
     await authenticate(other, tokens)
-    reason = "The session was refreshed too often and has ended; log in again"
+    reason = "The session has reached its refresh limit. Log in again."
     assert await catch_unauthorized(refresh(process, tokens)) == reason
     for where in (process, other):
         assert await catch_unauthorized(authenticate(where, tokens)) == SESSION_ENDED_MESSAGE

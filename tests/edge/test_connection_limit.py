@@ -109,7 +109,7 @@ async def test_excess_connection_gets_503_and_a_closed_connection_frees_its_slot
         assert head.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nretry-after: 1\r\n" in head
         assert b"\r\nconnection: close" in head
-        assert b"Too many connections" in body
+        assert b"Too many connections. Try again shortly." in body
         writer.close()
         for _, one in held:
             one.close()

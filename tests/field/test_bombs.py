@@ -249,7 +249,7 @@ def test_multipart_parsing_stops_after_the_maximum_number_of_parts(
     written, headers, _ = REJECTED_FILES["a form of empty parts"]
     with pytest.raises(ApiError) as caught:
         upload_file._extract_file(headers["Content-Type"], written())
-    assert caught.value.message == "body must not have more than 100 parts"
+    assert caught.value.message == "body must have at most 100 parts"
     assert begun == upload_file.MAX_PARTS + 1
 
 

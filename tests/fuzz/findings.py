@@ -34,7 +34,7 @@ _CREDENTIAL_CODES = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERM
 #: and the type of a threshold. JSON Schema accepts 3.0 as an integer, the API does not.
 _RULES_BEYOND_SCHEMA = (
     "is required",
-    "differs from the header",
+    "must equal the Idempotency-Key header",
     "must be a whole number",
     "threshold must be a string",
     "is too easy to guess",  # a PIN, rejected with 400 when it is changed

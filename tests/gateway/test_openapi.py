@@ -152,7 +152,8 @@ def test_every_tag_is_described_and_the_introduction_covers_the_basics(
     assert all(tag["description"] for tag in document["tags"])
     introduction = document["info"]["description"]
     for heading in (
-        "Authentication", "Money", "Idempotency", "Paging", "Errors", "Rate limits", "Request ids",
+        "Authentication", "Money", "Idempotency", "Pagination", "Errors", "Rate limits",
+        "Request IDs",
     ):  # fmt: skip
         assert f"## {heading}\n" in introduction
 

@@ -157,7 +157,7 @@ async def test_frequent_payments_raise_one_alert_and_are_then_rejected(ada: Admi
     assert await ibrahim.get_balance() == "980.00"
 
     # The officer raises the threshold.
-    daily = await find_rule(officer, "Many in a day")
+    daily = await find_rule(officer, "Daily velocity")
     require_success(await officer.put(f"compliance/rules/{daily['id']}", threshold=30))
     require_success(await till.pay("1.00", ibrahim.card))
     watched = {"status": "open", "subscriber_id": ibrahim.id}

@@ -190,9 +190,7 @@ def test_flow_status_432_is_sent_and_a_wrong_secret_key_is_rejected(
         check=False,
     )
     assert ended.returncode == 1
-    assert ended.stderr == (
-        "tapgate: TAPGATE_SECRET_KEY is not the one that this database was created with\n"
-    )
+    assert ended.stderr == ("tapgate: TAPGATE_SECRET_KEY does not match the key of this database\n")
 
 
 def test_missing_settings_are_listed_as_warnings(tmp_path: Path) -> None:

@@ -68,5 +68,5 @@ async def test_wrong_secret_key_is_reported_in_one_line(services: Services) -> N
     await _enqueue_message(services)
     status, output, complaint = await _run_messages(services, TAPGATE_SECRET_KEY="k" * 32)
     assert (status, output) == (1, "")
-    assert complaint.startswith("tapgate: made with secret key ")
+    assert complaint.startswith("tapgate: sealed with secret key ")
     assert complaint.count("\n") == 1

@@ -22,7 +22,9 @@ from partners.builders import (
 from tapgate import ids, signing
 from tapgate.partners.top_ups.model import WebhookTopUp
 
-UNAUTHORIZED_ERROR = {"message": "Unknown partner, or X-Webhook-Signature is missing or wrong"}
+UNAUTHORIZED_ERROR = {
+    "message": "The partner is unknown, or X-Webhook-Signature is missing or invalid."
+}
 
 
 async def _build_top_up(world: Harness, **fields: Any) -> dict[str, Any]:

@@ -19,7 +19,10 @@ def test_file_appears_under_its_name_only_when_complete(tmp_path: Path) -> None:
         file.write(b"first")
         assert not path.exists()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(StoreError, match="--force replaces it"), open_new_file(path, replace=False):
+    with (
+        pytest.raises(StoreError, match="Use --force to replace it"),
+        open_new_file(path, replace=False),
+    ):
         pass
     with open_new_file(path, replace=True) as file:
         file.write(b"second")
@@ -30,7 +33,7 @@ def test_file_appears_under_its_name_only_when_complete(tmp_path: Path) -> None:
 
 def test_file_created_by_another_process_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "backup"
-    with pytest.raises(StoreError, match="exists already"), open_new_file(path, replace=False):
+    with pytest.raises(StoreError, match="already exists"), open_new_file(path, replace=False):
         path.write_bytes(b"another's")
     assert path.read_bytes() == b"another's"
     assert list(tmp_path.iterdir()) == [path]

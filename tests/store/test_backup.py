@@ -108,7 +108,7 @@ async def test_restore_into_a_non_empty_database_changes_nothing(
     await save_backup(database_url, tmp_path / "backup")
     await fetch_rows(empty_url, "CREATE TABLE accounts (whose text)")
     await fetch_rows(empty_url, "INSERT INTO accounts VALUES ('somebody''s')")
-    with pytest.raises(StoreError, match=r"not empty: it has accounts \(1 in all\)$"):
+    with pytest.raises(StoreError, match=r"not empty: it contains accounts \(1 in total\)$"):
         await restore_backup(empty_url, tmp_path / "backup")
     assert await fetch_rows(empty_url, "SELECT * FROM accounts") == [("somebody's",)]
     assert await fetch_rows(empty_url, "SELECT FROM pg_tables WHERE schemaname = 'messenger'") == []
@@ -127,7 +127,7 @@ async def test_only_one_of_several_concurrent_restores_succeeds(
 
 
 async def test_database_without_tables_cannot_be_backed_up(empty_url: str, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="nothing to save"):
+    with pytest.raises(StoreError, match="nothing to back up"):
         await save_backup(empty_url, tmp_path / "backup")
     assert list_files(tmp_path) == []
 
@@ -140,7 +140,7 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
     for lie, complaint in [
         (
             {"tables": manifest.tables | {"login_failures": 2}},
-            "login_failures: rows: '1' came back, '2' were",
+            "login_failures: rows: restored '1', but the backup has '2'",
         ),
         ({"tables": {"login_failures": 1}}, r"the backup lacks account_rules, .* in all\)"),
         ({"figures": {"audit log: head": "0 it's"}}, "audit log: head: '0 0000"),
@@ -170,9 +170,9 @@ async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: s
         with pytest.raises(StoreError, match=complaint):
             restore.require_restorable(installed, **given)
     newer = msgspec.structs.replace(manifest, migrations=manifest.migrations | {"9999.sql": "x"})
-    with pytest.raises(StoreError, match=r"newer than this Tapgate: it has 9999\.sql"):
+    with pytest.raises(StoreError, match=r"newer than this version of Tapgate: it has 9999\.sql"):
         restore.require_restorable(newer, **fits)
-    with pytest.raises(StoreError, match="the clock of this machine is behind"):
+    with pytest.raises(StoreError, match="this machine's clock is behind"):
         early = manifest.moment - timedelta(seconds=1)
         restore.require_restorable(manifest, **fits, clock=lambda: early)
 
@@ -262,7 +262,7 @@ async def test_manually_altered_tables_are_rejected(
 ) -> None:
     await fetch_rows(database_url, "ALTER TABLE cards ADD COLUMN note text")
     await save_backup(database_url, tmp_path / "backup")
-    with pytest.raises(StoreError, match="the columns of cards are not those of Tapgate's table"):
+    with pytest.raises(StoreError, match="the columns of cards do not match Tapgate's table"):
         await restore_backup(empty_url, tmp_path / "backup")
     assert await is_empty(empty_url)
 
@@ -274,7 +274,7 @@ async def test_database_with_another_secret_key_is_not_backed_up(
     await fetch_rows(
         database_url, "INSERT INTO installation VALUES ('secret_fingerprint', 'ab12cd34')"
     )
-    with pytest.raises(StoreError, match="the database belongs to the secret key ab12cd34"):
+    with pytest.raises(StoreError, match="the database uses secret key ab12cd34"):
         await save_backup(database_url, tmp_path / "backup")
     assert list_files(tmp_path) == []
 
@@ -298,7 +298,7 @@ async def test_losing_the_server_during_backup_or_restore_is_reported_in_one_lin
 
     async with hold_lock(database_url, "DROP SEQUENCE process_slots"):
         ending = asyncio.create_task(end_all(get_database_name(database_url)))
-        with pytest.raises(StoreError, match="the database cannot be saved: ") as refused:
+        with pytest.raises(StoreError, match="the database cannot be backed up: ") as refused:
             await save_backup(database_url, tmp_path / "other")
         await ending
     assert "\n" not in str(refused.value)

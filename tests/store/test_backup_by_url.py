@@ -125,5 +125,5 @@ async def test_missing_schema_is_reported_in_one_line(
     database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
     await save_backup(database_url, tmp_path / "backup")
-    with pytest.raises(StoreError, match=r"no schema of the search_path exists \(nowhere\)"):
+    with pytest.raises(StoreError, match=r"no schema in the search_path exists \(nowhere\)"):
         await restore_backup(f"{empty_url}&search_path=nowhere", tmp_path / "backup")

@@ -89,7 +89,7 @@ async def test_unreadable_stream_is_reported_in_one_line(stream: bytes, complain
 
 def test_oversized_manifest_is_not_written() -> None:
     long = msgspec.structs.replace(MANIFEST, tables={"x" * 2_000_000: 1})
-    with pytest.raises(StoreError, match="too long to be saved"):
+    with pytest.raises(StoreError, match="too long for a backup"):
         BackupWriter(io.BytesIO(), VAULT).write_manifest(long)
 
 

@@ -195,7 +195,7 @@ def test_socket_folder_accessible_to_other_users_is_rejected(
     name = server.url.rpartition("/")[2]
     (folder / name).mkdir(mode=0o777)
     (folder / name).chmod(0o777)
-    with pytest.raises(StoreError, match="belongs to somebody else"):
+    with pytest.raises(StoreError, match="is not a private folder of the PostgreSQL user"):
         server.start()
 
 
@@ -340,7 +340,7 @@ def test_inaccessible_program_copies_are_reported_in_one_line(
 ) -> None:
     monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", folder / "copies")
     install_program(folder, monkeypatch)
-    with pytest.raises(StoreError, match=f"make {folder / 'copies'} accessible to all users"):
+    with pytest.raises(StoreError, match=f"Make {folder / 'copies'} accessible to all users"):
         embedded.prepare_programs(NOBODY_USER)
 
 

@@ -11,8 +11,8 @@ async def test_first_start_fixes_the_secret_key_and_currency(database: Database)
     await asyncio.gather(
         *(check_installation(database, secret_fingerprint="a", currency="SLE") for _ in range(4))
     )
-    with pytest.raises(SettingsError, match="TAPGATE_SECRET_KEY is not the one"):
+    with pytest.raises(SettingsError, match="TAPGATE_SECRET_KEY does not match the key"):
         await check_installation(database, secret_fingerprint="b", currency="SLE")
-    with pytest.raises(SettingsError, match="TAPGATE_CURRENCY is not the currency"):
+    with pytest.raises(SettingsError, match="TAPGATE_CURRENCY does not match the currency"):
         await check_installation(database, secret_fingerprint="a", currency="EUR")
     await check_installation(database, secret_fingerprint="a", currency="SLE")

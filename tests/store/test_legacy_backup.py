@@ -151,8 +151,8 @@ async def test_rows_are_read_correctly_at_any_chunk_size(
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lambda data: data[:-1], "not a backup of Tapgate, or its end is missing"),
-        (lambda data: data[: len(data) // 2], "not a backup of Tapgate, or its end is missing"),
+        (lambda data: data[:-1], "not a Tapgate backup, or it is truncated"),
+        (lambda data: data[: len(data) // 2], "not a Tapgate backup, or it is truncated"),
         (lambda data: data[:3000] + bytes([data[3000] ^ 1]) + data[3001:], "damaged: its checksum"),
         (lambda data: data.replace(b'"postgres":', b'"postgrez":'), "damaged: its checksum"),
     ],
@@ -168,5 +168,8 @@ def test_damaged_file_is_rejected(
 
 def test_newer_backup_format_is_rejected(tmp_path: Path) -> None:
     path = alter_manifest(tmp_path / "backup", lambda content: content.update(format=2))
-    with path.open("rb") as file, pytest.raises(StoreError, match="made by a newer Tapgate"):
+    with (
+        path.open("rb") as file,
+        pytest.raises(StoreError, match="created by a newer version of Tapgate"),
+    ):
         LegacyBackupReader(file, ignore_progress)

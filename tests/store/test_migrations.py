@@ -54,14 +54,15 @@ async def test_statement_timeout_in_the_url_does_not_abort_a_migration(
 async def test_modified_migration_file_is_rejected(empty_url: str, folder: Path) -> None:
     await migrate(empty_url, folder)
     (folder / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")
-    with pytest.raises(StoreError, match=r"0002_second\.sql was changed after"):
+    with pytest.raises(StoreError, match=r"0002_second\.sql was changed after it was applied"):
         await migrate(empty_url, folder)
 
 
 async def test_database_newer_than_the_code_is_rejected(empty_url: str, folder: Path) -> None:
     await migrate(empty_url, folder)
     (folder / _FILES[1]).unlink()
-    with pytest.raises(StoreError, match=r"newer than this Tapgate: it has 0002_second\.sql"):
+    newer = r"newer than this version of Tapgate: it has 0002_second\.sql"
+    with pytest.raises(StoreError, match=newer):
         await migrate(empty_url, folder)
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
     reason="pgbouncer is not installed",
 )
 
-POOL_MODE_ERROR = "shares connections between transactions: set pool_mode = session"
+POOL_MODE_ERROR = "shares connections between transactions. Set pool_mode = session"
 
 
 @contextlib.asynccontextmanager

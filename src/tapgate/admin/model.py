@@ -64,13 +64,13 @@ def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
     """
     personal = (new.email, new.name)
     if new.password.casefold() in [text.casefold() for text in personal]:
-        raise invalid_field("password", "must not be the e-mail address or the name")
+        raise invalid_field("password", "must not be the email address or the name")
     if strict and is_weak_password(new.password, personal):
         raise invalid_field("password", "must not be easy to guess")
 
 
 def admin_not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such admin")
+    return ApiError(Code.NOT_FOUND, "No such admin.")
 
 
 def to_me(row: Mapping[str, Any]) -> Me:

@@ -57,7 +57,7 @@ async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tok
                 origin,
                 "admin.session_ended",
                 reuse.admin_id,
-                reason="A refresh token was used a second time",
+                reason="Refresh token reused",
             )
         raise
 
@@ -116,11 +116,11 @@ async def disable(services: Services, origin: Origin, admin_id: int, *, by: int)
         system_admins = await queries.lock_active_system_admins(tx)
         before = await queries.get(tx, admin_id, locked=True)
         if admin_id == by:
-            raise _build_forbidden_error("Nobody can disable themselves")
+            raise _build_forbidden_error("You can't disable your own account.")
         if before["status"] == "disabled":
-            raise ApiError(Code.ALREADY_BLOCKED, "This admin is disabled already")
+            raise ApiError(Code.ALREADY_BLOCKED, "This admin is already disabled.")
         if system_admins == {admin_id}:
-            raise _build_forbidden_error("The last active system_admin cannot be disabled")
+            raise _build_forbidden_error("The last active system_admin cannot be disabled.")
         after = await _change_status(tx, services, origin, before, "disabled")
         ticket = await services.authenticator.sessions.end_all(tx, admin_id)
     await services.signals.wait_for_acks(ticket)
@@ -135,7 +135,7 @@ async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.R
     async with services.database.transaction() as tx:
         before = await queries.get(tx, admin_id, locked=True)
         if before["status"] == "active":
-            raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled")
+            raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled.")
         return await _change_status(tx, services, origin, before, "active")
 
 

@@ -139,5 +139,5 @@ def _get_admin_and_session_ids(call: RequestContext) -> tuple[int, int]:
     """Return the admin and session ids of a request to an endpoint that only admins can access."""
     admin_id, session_id = call.principal.admin_id, call.principal.session_id
     if admin_id is None or session_id is None:
-        raise RuntimeError("the endpoint lets in more than admins")
+        raise RuntimeError("only admins can access this endpoint")
     return admin_id, session_id

@@ -194,7 +194,7 @@ def decode_parent_id(registration: AgentRegistration) -> int | None:
     if registration.parent_agent_id is None:
         return None
     if registration.agent_type == "super_agent":
-        raise invalid_field("parent_agent_id", "must not be given for a super_agent")
+        raise invalid_field("parent_agent_id", "must not be set for a super_agent")
     return decode_agent_id(registration.parent_agent_id)
 
 
@@ -221,14 +221,14 @@ def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str 
     require_not_terminated(agent)
     status = move.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
-        raise ApiError(Code.NOT_CLOSABLE, "The agent still has float or commission")
+        raise ApiError(Code.NOT_CLOSABLE, "The agent's float and commission balances must be zero.")
     return msgspec.structs.replace(agent, status=status, status_reason=reason)
 
 
 def require_not_terminated(agent: Agent) -> None:
     """Reject changes to a terminated agent. The status is final."""
     if agent.status == "closed":
-        raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated")
+        raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated.")
 
 
 def not_found() -> ApiError:

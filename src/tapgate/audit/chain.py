@@ -67,7 +67,7 @@ class _HighWaterMark(NamedTuple):
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """Result of verifying the audit log, with the first mismatch if there is one.
 
-    `first_broken` is the id of the first entry that does not match. If the sealed end itself is
+    `first_broken` is the ID of the first entry that does not match. If the sealed end itself is
     missing, it is the sequence number of that end.
     """
 

@@ -47,7 +47,7 @@ _BATCH_SIZE = 100
 _LOCK_KEY = 0x7467_7265  # "tgre"
 _ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
 _ALL_SOURCES = "all"
-_AGGREGATED_REASON = "Counted over many: the log's limit for refusals was reached"
+_AGGREGATED_REASON = "Aggregated count: the limit of separate entries was reached"
 
 
 class _RejectionKind(msgspec.Struct, frozen=True):

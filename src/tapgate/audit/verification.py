@@ -111,4 +111,4 @@ class Verifier:
 
 
 def _build_busy_error() -> Exception:
-    return unavailable("The audit log is being verified; try again when that is done")
+    return unavailable("The audit log is already being verified. Try again shortly.")

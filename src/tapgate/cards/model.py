@@ -220,7 +220,7 @@ BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
     "stolen": "it was reported stolen",
     "damaged": "it was reported damaged",
     "fraud": "possible fraud",
-    "customer_request": "it was asked for",
+    "customer_request": "you requested it",
     "compliance": "a compliance check",
 }
 
@@ -268,7 +268,7 @@ def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | 
         case "blocked":
             return ApiError(Code.SUBSCRIBER_BLOCKED)
         case "closed":
-            return ApiError(Code.NOT_CLOSABLE, "The subscriber is closed")
+            return ApiError(Code.NOT_CLOSABLE, "The subscriber is closed.")
     return None
 
 

@@ -26,7 +26,7 @@ LOCK_KEY: Final = 0x63_6172_6473  # "cards" in ASCII
 UPLOAD_TIMEOUT_SECONDS: Final = 30.0
 _LOCK_RETRY_SECONDS: Final = 0.1
 
-_DUPLICATE_UID: Final = {"MAC Address": "belongs to another card"}
+_DUPLICATE_UID: Final = {"MAC Address": "is already used by another card"}
 
 
 class UploadCardsResponse(msgspec.Struct, kw_only=True):
@@ -95,7 +95,7 @@ async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Conne
                 yield tx
                 return
         if monotonic() > deadline:
-            raise unavailable("Other files are being uploaded")
+            raise unavailable("Other card files are being uploaded. Try again shortly.")
         await asyncio.sleep(_LOCK_RETRY_SECONDS)
 
 

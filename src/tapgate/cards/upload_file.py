@@ -36,7 +36,7 @@ UPLOAD_MEDIA_TYPES: Final = {
         "schema": {
             "type": "string",
             "format": "binary",
-            "description": "Columns: `Serial No.`, `MAC Address` and, optionally, `Expiry Date`",
+            "description": "Columns: `Serial No.`, `MAC Address` and optionally `Expiry Date`",
         },
         "example": (
             "Serial No.,MAC Address,Expiry Date\nTAP-000001,04:A2:24:5B:6C:80:90,2030-12-31\n"
@@ -51,7 +51,7 @@ UPLOAD_MEDIA_TYPES: Final = {
                 "file": {
                     "type": "string",
                     "format": "binary",
-                    "description": "The CSV file, as in the other form of this request",
+                    "description": "The CSV file, in the same format as a `text/csv` body",
                 }
             },
         },
@@ -115,11 +115,11 @@ def _extract_file(content_type: str | None, body: bytes) -> bytes:
         )
         parser.write(body)
     except FormParserError:
-        raise _form_error("body", "is not a well-formed form") from None
+        raise _form_error("body", "must be a valid multipart form") from None
     if not files.is_complete:
-        raise _form_error("body", "is not a well-formed form")
+        raise _form_error("body", "must be a valid multipart form")
     if len(files.files) != 1:
-        raise _form_error("file", "must be given once" if files.files else "is required")
+        raise _form_error("file", "must appear once" if files.files else "is required")
     return bytes(files.files[0])
 
 
@@ -137,7 +137,7 @@ class _FilePartCollector:
     def begin_part(self) -> None:
         self._part_count += 1
         if self._part_count > MAX_PARTS:
-            raise _form_error("body", f"must not have more than {MAX_PARTS} parts")
+            raise _form_error("body", f"must have at most {MAX_PARTS} parts")
         self._is_file_part = False
 
     def add_header_name(self, data: bytes, start: int, end: int) -> None:
@@ -183,7 +183,7 @@ def _read_records(text: str) -> Iterator[tuple[int, list[str]]]:
         header = [name.strip().lower() for name in next(reader, [])]
         if header not in _ACCEPTED_HEADERS:
             raise invalid_field(
-                "file", "must begin with the header Serial No.,MAC Address[,Expiry Date]"
+                "file", "must start with the header Serial No.,MAC Address[,Expiry Date]"
             )
         line = reader.line_num + 1
         for record in reader:
@@ -192,18 +192,16 @@ def _read_records(text: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, _fit_to_header(fields, len(header))
             line = reader.line_num + 1
     except csv.Error:
-        raise invalid_field(
-            "file", f"is not well-formed CSV in the record of line {line}"
-        ) from None
+        raise invalid_field("file", f"is not valid CSV at line {line}") from None
 
 
 def _read_lines(text: str) -> Iterator[str]:
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if number > MAX_LINES:
-            raise invalid_field("file", f"must not have more than {MAX_LINES} lines")
+            raise invalid_field("file", f"must have at most {MAX_LINES} lines")
         if len(line) > MAX_LINE_LENGTH:
             raise invalid_field(
-                "file", f"must not have a line longer than {MAX_LINE_LENGTH} letters"
+                "file", f"must not have lines longer than {MAX_LINE_LENGTH} characters"
             )
         yield line
 
@@ -224,7 +222,7 @@ def _check_rows(
     uids: dict[str, int] = {}
     for number, (line, fields) in enumerate(records, 1):
         if number > MAX_ROWS:
-            raise invalid_field("file", f"must not have more than {MAX_ROWS} rows")
+            raise invalid_field("file", f"must have at most {MAX_ROWS} rows")
         try:
             row = _parse_row(line, fields, today, zone)
             _require_unique("Serial No.", row.serial, serials)
@@ -256,11 +254,11 @@ def _parse_uid_field(text: str) -> str | None:
     uid = parse_uid(text)
     if uid is None:
         raise InvalidValueError(
-            {"MAC Address": "must be a UID of 4, 7 or 10 octets or a MAC address"}
+            {"MAC Address": "must be a UID of 4, 7 or 10 bytes or a MAC address"}
         )
     if is_random_uid(uid):
         raise InvalidValueError(
-            {"MAC Address": "is a random UID (08...), which is another one at every tap"}
+            {"MAC Address": "must not be a random UID (08...), which changes at every tap"}
         )
     return uid
 
@@ -274,7 +272,7 @@ def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
     except InvalidValueError as refusal:
         raise InvalidValueError(refusal.prefix_paths("Expiry Date")) from None
     if day < today:
-        raise InvalidValueError({"Expiry Date": "is in the past"})
+        raise InvalidValueError({"Expiry Date": "must not be in the past"})
     if day.year > _MAX_EXPIRY_YEAR:
         raise InvalidValueError({"Expiry Date": f"must not be after the year {_MAX_EXPIRY_YEAR}"})
     return datetime.combine(day, _END_OF_DAY, zone)
@@ -282,7 +280,7 @@ def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
 
 def _require_unique(column: str, value: str | None, seen: dict[str, int]) -> None:
     if value is not None and value in seen:
-        raise InvalidValueError({column: f"is also in row {seen[value]}"})
+        raise InvalidValueError({column: f"is a duplicate of row {seen[value]}"})
 
 
 def build_row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:

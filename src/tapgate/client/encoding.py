@@ -23,9 +23,9 @@ def encode_amount(amount: Money) -> str:
     if isinstance(amount, str):
         return amount
     if not isinstance(amount, Decimal):
-        raise TypeError(f"an amount is a str or a Decimal, not {type(amount).__name__}")
+        raise TypeError(f"an amount must be a str or a Decimal, not {type(amount).__name__}")
     if not amount.is_finite():
-        raise ValueError("an amount is a finite number")
+        raise ValueError("an amount must be finite")
     return format(amount, "f")
 
 
@@ -35,7 +35,7 @@ def encode_optional_amount(amount: Money | None) -> str | None:
 
 def encode_date(value: DateLike) -> str:
     if isinstance(value, datetime):
-        raise TypeError("a day is a date or a str, not a datetime")
+        raise TypeError("a date must be a date or a str, not a datetime")
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -46,7 +46,7 @@ def encode_optional_date(value: DateLike | None) -> str | None:
 def encode_optional_datetime(value: DateTimeLike | None) -> str | None:
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError("a moment needs its time zone")
+            raise ValueError("a datetime must have a time zone")
         return clock.format_rfc3339(value)
     return value.isoformat() if isinstance(value, date) else value
 

@@ -174,9 +174,9 @@ def _build_target(template: str, path: Mapping[str, str], query: Mapping[str, An
 
 def _encode_path_segment(value: str) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"an identifier is a str, not {type(value).__name__}")
+        raise TypeError(f"an ID must be a str, not {type(value).__name__}")
     if value in ("", ".", ".."):
-        raise ValueError("an identifier must not be empty, nor a dot or two")  # changes the path
+        raise ValueError("an ID must not be empty, '.' or '..'")  # changes the path
     return quote(value, safe="")
 
 

@@ -193,7 +193,7 @@ class RequestFlow:
 def _validate_base_url(base_url: str) -> str:
     url = httpx2.URL(base_url)
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-        raise ValueError("base_url must be like https://pay.example.com")
+        raise ValueError("base_url must be a URL such as https://pay.example.com")
     return base_url.rstrip("/")
 
 

@@ -49,20 +49,20 @@ def verify(
         message_id, timestamp = named["webhook-id"], named["webhook-timestamp"]
         signatures = named["webhook-signature"]
     except KeyError as missing:
-        raise WebhookVerificationError(f"the header {missing.args[0]} is missing") from None
+        raise WebhookVerificationError(f"the {missing.args[0]} header is missing") from None
     moment = signing.parse_unix_seconds(timestamp)
     if moment is None or not signing.is_timely(moment, clock()):
-        raise WebhookVerificationError("the time is not within 5 minutes of now")
+        raise WebhookVerificationError("the timestamp is not within 5 minutes of the current time")
     secrets = [secret] if isinstance(secret, str) else secret
     if str(int(timestamp)) != timestamp or not any(
         signing.verify_standard_webhook(one, signatures, message_id, int(timestamp), body)
         for one in secrets
     ):
-        raise WebhookVerificationError("no signature is right")
+        raise WebhookVerificationError("no signature matches")
     try:
         content = msgspec.json.decode(body, type=_EventBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise WebhookVerificationError("the body is not an event") from None
+        raise WebhookVerificationError("the body is not a valid event") from None
     return Event(id=message_id, type=content.type, timestamp=content.timestamp, data=content.data)
 
 

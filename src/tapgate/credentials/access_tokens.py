@@ -66,7 +66,7 @@ class AccessTokens:
         """Return the content of a token that has a valid signature and has not expired."""
         token = self._verify_cached(text)
         if token.expires_at <= now.timestamp():
-            raise ApiError(Code.UNAUTHORIZED, "The access token has expired")
+            raise ApiError(Code.UNAUTHORIZED, "The access token has expired.")
         return token
 
     def _verify(self, text: str) -> VerifiedToken:
@@ -94,4 +94,4 @@ class AccessTokens:
 
 
 def _build_invalid_token_error() -> ApiError:
-    return ApiError(Code.UNAUTHORIZED, "The access token is malformed or its signature is wrong")
+    return ApiError(Code.UNAUTHORIZED, "The access token is malformed or its signature is invalid.")

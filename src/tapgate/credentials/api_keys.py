@@ -189,11 +189,11 @@ class ApiKeys:
     async def authenticate(self, key: str, charge: Charge = NO_CHARGE) -> Principal:
         if not key.startswith(self._prefix):
             raise ApiError(
-                Code.UNAUTHORIZED, f"API keys begin with {self._prefix} in this environment"
+                Code.UNAUTHORIZED, f"API keys start with {self._prefix} in this environment."
             )
         known = await self._cache.get(self._hash(key), charge)
         if known is None or (known.valid_until is not None and known.valid_until <= self._clock()):
-            raise ApiError(Code.UNAUTHORIZED, "Unknown, expired or deleted API key")
+            raise ApiError(Code.UNAUTHORIZED, "The API key is unknown, expired or deleted.")
         return known.principal
 
     async def _load(self, key_hash: bytes) -> _CachedKey | None:

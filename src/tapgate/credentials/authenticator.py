@@ -34,7 +34,7 @@ Headers = Mapping[bytes, bytes]
 
 #: Used to verify signatures of unknown keys, so timing does not reveal whether a key exists.
 _DUMMY_SECRET = bytes(32)
-_INVALID_SIGNATURE_MESSAGE = "Unknown or inactive key, or the signature is wrong"
+_INVALID_SIGNATURE_MESSAGE = "The key is unknown or inactive, or the signature is invalid."
 
 
 class _InternalService(msgspec.Struct, frozen=True):
@@ -105,7 +105,7 @@ class Authenticator:
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
                 Code.FORBIDDEN,
-                "This API key may not be used from this address",
+                "This API key cannot be used from this IP address.",
                 details={"required": ["allowed_ips"]},
             )
         if principal.key_id is not None:
@@ -148,7 +148,7 @@ class Authenticator:
         if key is None or not genuine:
             raise _build_unauthorized_error(_INVALID_SIGNATURE_MESSAGE)
         if headers.get(b"x-partner-id") != key.partner_header:
-            raise _build_unauthorized_error("X-Partner-ID is not that of the key")
+            raise _build_unauthorized_error("X-Partner-ID does not match the key.")
         if key.rejection_code is not None:
             raise ApiError(key.rejection_code)
         return key.principal
@@ -169,7 +169,7 @@ class Authenticator:
             service.secret if service else _DUMMY_SECRET, signature.decode("latin-1"), signed
         )
         if service is None or not genuine:
-            raise _build_unauthorized_error("Unknown service, or the signature is wrong")
+            raise _build_unauthorized_error("The service is unknown, or the signature is invalid.")
         return service.principal
 
     async def _authenticate_bearer(self, authorization: bytes, charge: Charge) -> Principal:
@@ -177,7 +177,7 @@ class Authenticator:
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential:
             raise _build_unauthorized_error(
-                "Authorization must be Bearer with an API key or an access token"
+                "Authorization must be a Bearer token: an API key or an access token."
             )
         if credential.startswith(api_keys.API_KEY_PREFIX):
             return await self.api_keys.authenticate(credential, charge)
@@ -185,9 +185,11 @@ class Authenticator:
 
     def _require_recent(self, moment: datetime | None, header: str) -> None:
         if moment is None:
-            raise _build_unauthorized_error(f"{header} is malformed")
+            raise _build_unauthorized_error(f"{header} is malformed.")
         if not signing.is_timely(moment, self._clock()):
-            raise _build_unauthorized_error(f"{header} is more than 5 minutes from now")
+            raise _build_unauthorized_error(
+                f"{header} is more than 5 minutes from the server's time."
+            )
 
 
 _HEADER_NAMES = {
@@ -204,7 +206,7 @@ _HEADER_NAMES = {
 
 
 def _build_missing_header_error(header: bytes) -> ApiError:
-    return _build_unauthorized_error(f"{_HEADER_NAMES[header]} is missing")
+    return _build_unauthorized_error(f"{_HEADER_NAMES[header]} is missing.")
 
 
 def _build_unauthorized_error(message: str) -> ApiError:

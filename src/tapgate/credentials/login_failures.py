@@ -65,7 +65,9 @@ async def _build_rate_limit_error(
     # None: the failures were released concurrently.
     seconds = 1 if oldest is None else math.ceil((oldest + FAILURE_WINDOW - now).total_seconds())
     return ApiError(
-        Code.RATE_LIMITED, "Too many failed logins", headers={"Retry-After": str(seconds)}
+        Code.RATE_LIMITED,
+        "Too many failed logins. Try again later.",
+        headers={"Retry-After": str(seconds)},
     )
 
 

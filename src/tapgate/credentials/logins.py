@@ -43,7 +43,7 @@ class Logins:
                 await charge.refund()
                 raise
             if admin_id is None:
-                raise ApiError(Code.UNAUTHORIZED, "The e-mail or the password is wrong")
+                raise ApiError(Code.UNAUTHORIZED, "Incorrect email or password.")
             await charge.refund()
             return admin_id
 

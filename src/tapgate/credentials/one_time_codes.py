@@ -43,7 +43,7 @@ async def issue(
     if wait is not None:
         raise ApiError(
             Code.RATE_LIMITED,
-            "Too many one-time codes were sent to this phone number",
+            "Too many one-time codes were sent to this phone number. Try again later.",
             headers={"Retry-After": str(wait)},
         )
     code = f"{secrets.randbelow(1_000_000):06d}"
@@ -75,7 +75,9 @@ async def _build_too_many_failures_error(
     )
     seconds = max(1, math.ceil((since + FAILURE_WINDOW - now).total_seconds()))
     return ApiError(
-        Code.RATE_LIMITED, "Too many wrong codes", headers={"Retry-After": str(seconds)}
+        Code.RATE_LIMITED,
+        "Too many incorrect codes. Try again later.",
+        headers={"Retry-After": str(seconds)},
     )
 
 

@@ -40,7 +40,7 @@ class Passwords:
         self._dummy_hash = _build_dummy_hash(parameters)
         self._executor = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="passwords")
         self._limit = FairLimit(
-            "Too many passwords are being checked",
+            "Too many passwords are being verified. Try again shortly.",
             slots=_MAX_THREADS,
             slots_per_group=_MAX_THREADS,
             queue=_MAX_WAITING,

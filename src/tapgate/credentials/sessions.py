@@ -44,7 +44,7 @@ class TokenReuseError(ApiError):
 
     def __init__(self, admin_id: int, session_id: int) -> None:
         super().__init__(
-            Code.UNAUTHORIZED, "The refresh token was used before, so its session has been ended"
+            Code.UNAUTHORIZED, "The refresh token was already used. The session has ended."
         )
         self.admin_id = admin_id
         self.session_id = session_id
@@ -79,7 +79,7 @@ class Sessions:
             now,
         )
         if admin is None:
-            raise ApiError(Code.UNAUTHORIZED, "The admin has been disabled")
+            raise ApiError(Code.UNAUTHORIZED, "This admin is disabled.")
         await _delete_expired(tx, admin_id, now)
         session_id = self._new_id()
         await tx.execute(
@@ -102,7 +102,8 @@ class Sessions:
             found = await self._lock_token(tx, refresh_token)
             if found is None or not _is_active(found, now):
                 raise ApiError(
-                    Code.UNAUTHORIZED, "Unknown or expired refresh token, or its session has ended"
+                    Code.UNAUTHORIZED,
+                    "The refresh token is unknown or expired, or its session has ended.",
                 )
             is_reused = found["used_at"] is not None
             if not is_reused and await _count_used_tokens(tx, found["session_id"]) < MAX_REFRESHES:
@@ -112,7 +113,7 @@ class Sessions:
         if is_reused:
             raise TokenReuseError(found["admin_id"], found["session_id"])
         raise ApiError(
-            Code.UNAUTHORIZED, "The session was refreshed too often and has ended; log in again"
+            Code.UNAUTHORIZED, "The session has reached its refresh limit. Log in again."
         )
 
     async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
@@ -144,7 +145,7 @@ class Sessions:
         token = self._access_tokens.verify(access_token, self._clock())
         principal = await self._cache.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
-            raise ApiError(Code.UNAUTHORIZED, "The session has ended")
+            raise ApiError(Code.UNAUTHORIZED, "The session has ended. Log in again.")
         return principal
 
     async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:

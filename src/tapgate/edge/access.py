@@ -24,11 +24,11 @@ class Guard:
             return None
         if self._is_hmac_only and principal.kind not in _HMAC_BY_KIND:
             return ApiError(
-                Code.UNAUTHORIZED, "X-API-Key-ID, X-Timestamp and X-Signature are required"
+                Code.UNAUTHORIZED, "X-API-Key-ID, X-Timestamp and X-Signature are required."
             )
         return ApiError(
             Code.FORBIDDEN,
-            "The credential lacks the right to do this",
+            "You don't have permission to do this.",
             details={"required": self._list_required_access(principal)},
         )
 

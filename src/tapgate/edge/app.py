@@ -255,7 +255,7 @@ class App(AsgiApp):
                 call.method, call.path, call.query, call.headers, call.body, charge
             )
             if principal is None:
-                raise ApiError(Code.UNAUTHORIZED, "A credential is required")
+                raise ApiError(Code.UNAUTHORIZED, "Authentication is required.")
             call.caller = principal
             if principal.kind == "api_key":
                 authenticator.authorize_api_key(principal, call.ip)
@@ -332,7 +332,7 @@ def _render_internal_error(call: RequestContext, error: Exception) -> Response:
     return responses.render_error(
         ApiError(
             Code.INTERNAL_ERROR,
-            "The request failed and was logged under this id",
+            "Something went wrong. The request ID identifies the error in the logs.",
             details={"request_id": call.request_id},
         )
     )

@@ -57,7 +57,9 @@ class LoginCharge:
     async def charge(self) -> None:
         taken = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
         if not taken.is_allowed:
-            raise build_rate_limit_error(taken, "Too many failed logins from this address")
+            raise build_rate_limit_error(
+                taken, "Too many failed logins from this IP address. Try again later."
+            )
 
     async def refund(self) -> None:
         await self._throttle.refund(self._bucket_key, LOGIN_RATE_LIMIT)

@@ -31,7 +31,7 @@ def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
             choices = [choice for choice in get_args(kind) if choice is not NoneType]
             if len(choices) != 1:
                 if rule is None:
-                    raise TypeError(f"{kind} is more than one type")
+                    raise TypeError(f"{kind} has more than one type")
                 return rule, kind  # the rule handles every member of the union
             (kind,) = choices
         else:
@@ -51,20 +51,18 @@ def compile_check(kind: Any, currency: str) -> Check | None:
     if get_origin(bare) is list:
         return _compile_list_check(compile_check(get_args(bare)[0], currency), own)
     if own is None and bare not in _UNCHECKED_TYPES:
-        raise TypeError(f"{bare} has no rule: it needs one that says which values are acceptable")
+        raise TypeError(f"{bare} needs a rule that defines the accepted values")
     return own
 
 
 @cache
 def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
     if kind.__struct_config__.frozen:
-        raise TypeError(f"{kind.__name__} is frozen: the checks keep values in their normal form")
+        raise TypeError(f"{kind.__name__} must not be frozen: checks store normalized values")
     fields = msgspec.structs.fields(kind)
     for field in fields:
         if NoneType in get_args(field.type) and field.default not in (None, msgspec.NODEFAULT):
-            raise TypeError(
-                f"{kind.__name__}.{field.name}: null is as absent, so it has one default"
-            )
+            raise TypeError(f"{kind.__name__}.{field.name}: a nullable field must default to None")
     plan = [
         (field.name, field.encode_name, check)
         for field in fields

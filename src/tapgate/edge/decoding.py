@@ -70,9 +70,9 @@ class BodyDecoder:
         except RecursionError:
             _raise_not_json("is nested too deeply")
         except UnicodeDecodeError:
-            _raise_not_json("is not UTF-8")
+            _raise_not_json("must be valid UTF-8")
         except ValueError:
-            _raise_not_json("is not JSON")
+            _raise_not_json("must be valid JSON")
 
     def _decode(self, body: bytes) -> Any:
         if not body and self._can_be_empty:
@@ -135,18 +135,16 @@ class QueryDecoder:
         values: dict[str, str] = {}
         parts = raw.replace("+", " ").split("&", _MAX_PARAMETERS)
         if len(parts) > _MAX_PARAMETERS:
-            raise InvalidValueError(
-                {"query": f"must not have more than {_MAX_PARAMETERS} parameters"}
-            )
+            raise InvalidValueError({"query": f"must have at most {_MAX_PARAMETERS} parameters"})
         for part in parts:
             shown_name, _, shown_value = part.partition("=")
             name, value = percent_encoding.decode(shown_name), percent_encoding.decode(shown_value)
             if name is None or value is None:
-                raise InvalidValueError({"query": "is not valid percent-encoded UTF-8"})
+                raise InvalidValueError({"query": "must be valid percent-encoded UTF-8"})
             if name not in self._field_names:
                 continue
             if name in values:
-                raise InvalidValueError({name: "must not be given more than once"})
+                raise InvalidValueError({name: "must not appear more than once"})
             values[name] = value
         return values
 

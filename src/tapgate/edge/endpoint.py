@@ -52,7 +52,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         names_somebody = bool(self.scope or self.roles or self.service or self.hmac)
         if self.public == names_somebody:
-            raise TypeError("an endpoint is either public or names who may call it")
+            raise TypeError("an endpoint is either public or declares its callers")
         unknown = set(self.roles) - set(ROLES_BY_LETTER)
         if unknown:
             raise TypeError(f"unknown roles: {unknown}")
@@ -225,5 +225,5 @@ def _parse_path_parameters(
     asked = [name for name in parameters if name not in ("body", "query")]
     wrong_type = [name for name in asked if types[name] is not str]
     if types[call] is not RequestContext or sorted(asked) != sorted(names) or wrong_type:
-        raise TypeError(f"{handler.__qualname__} does not fit {path}: {names}")
+        raise TypeError(f"{handler.__qualname__} does not match {path}: {names}")
     return names

@@ -23,7 +23,7 @@ _TEXT_EXAMPLES: Final = {
     "name": "Kamara Stores",
     "note": "Called the customer",
     "password": "a long pass phrase",
-    "reason": "Asked for by the customer",
+    "reason": "Requested by the customer",
     "resolution_notes": "Confirmed by the customer",
     "agent_id": ids.encode(ids.AGENT, 1 << 58),
     "from_account_id": ids.encode(ids.ACCOUNT, 1 << 58),

@@ -63,7 +63,7 @@ class TextRule(Rule):
         if not self.minimum <= len(value) <= self.maximum:
             raise InvalidValueError(f"must have {self.minimum} to {self.maximum} characters")
         if "\0" in value:
-            raise InvalidValueError("must not contain NUL or a lone surrogate")
+            raise InvalidValueError("must not contain NUL or unpaired surrogates")
         if value.isspace():
             raise InvalidValueError("must not be blank")
         return value
@@ -123,7 +123,7 @@ class IntegerRange(Rule):
 
     def check(self, value: int) -> int:
         if not self.minimum <= value <= self.maximum:
-            raise InvalidValueError(f"must be from {self.minimum} to {self.maximum}")
+            raise InvalidValueError(f"must be between {self.minimum} and {self.maximum}")
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -176,12 +176,12 @@ class PhoneRule(Rule):
             or not self._allowed_characters.issuperset(value[1:])
         ):
             raise InvalidValueError(
-                "must be a phone number in international form, such as +23276123456"
+                "must be a phone number in international format, such as +23276123456"
             )
         try:
             number = phonenumbers.parse(value)
         except phonenumbers.NumberParseException:
-            raise InvalidValueError("is not a phone number of any country") from None
+            raise InvalidValueError("must start with a valid country code") from None
         shown = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         # Check only the length that E.164 allows: numbering plans change faster than any table.
         if not _MIN_PHONE_DIGITS <= len(shown) - 1 <= _MAX_PHONE_DIGITS:
@@ -189,7 +189,7 @@ class PhoneRule(Rule):
         return shown
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"maxLength": 32, "description": "E.164; spaces and dashes are removed"}
+        return {"maxLength": 32, "description": "E.164 format. Spaces and dashes are removed."}
 
 
 class EmailRule(Rule):
@@ -216,7 +216,7 @@ class EmailRule(Rule):
             or len(labels) < self._min_labels
             or not all(labels)
         ):
-            raise InvalidValueError("must be an e-mail address")
+            raise InvalidValueError("must be an email address")
         return value.lower()
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class AmountRule(Rule):
         return money.format_decimal(minor, self._currency)
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
+        return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal amount in major units"}
 
 
 class IdRule(Rule):
@@ -255,7 +255,7 @@ class IdRule(Rule):
 
     def check(self, value: str) -> str:
         if ids.decode(self._prefix, value) is None:
-            raise InvalidValueError(f"must be an id that begins with {self._prefix}")
+            raise InvalidValueError(f"must be an ID that starts with {self._prefix}")
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -278,12 +278,12 @@ class CurrencyRule(Rule):
     def check(self, value: str) -> str:
         if value != self._currency:
             raise ApiError(
-                Code.CURRENCY_NOT_SUPPORTED, f"This platform's currency is {self._currency}"
+                Code.CURRENCY_NOT_SUPPORTED, f"This platform supports only {self._currency}."
             )
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "The platform's currency, ISO 4217"}
+        return {"description": "ISO 4217 code of the platform's currency"}
 
 
 class DateRule(Rule):
@@ -352,9 +352,7 @@ class ObjectRule(Rule):
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {
-            "description": "At most 4 KiB as stored; integers up to 2^53, other numbers up to 1e15"
-        }
+        return {"description": "At most 4 KiB. Integers up to 2^53, other numbers up to 1e15."}
 
 
 TEXT_RULE = TextRule(255)

@@ -10,8 +10,8 @@ _MAX_DEPTH: Final = 32
 _MAX_INTEGER: Final = 2**53
 _MAX_NUMBER: Final = 1e15
 
-_TOO_LARGE: Final = "must not be larger than 4 KiB"
-_NUMBER_TOO_LARGE: Final = "must not contain an integer beyond 2^53 or a number beyond 1e15"
+_TOO_LARGE: Final = "must be at most 4 KiB"
+_NUMBER_TOO_LARGE: Final = "must not contain integers beyond 2^53 or numbers beyond 1e15"
 
 
 def find_problem(value: dict[str, Any]) -> str | None:
@@ -48,7 +48,7 @@ def _list_children(item: Any) -> list[Any]:
 def _find_item_problem(item: Any) -> str | None:
     kind = type(item)
     if kind is str:
-        return "must not contain NUL or a lone surrogate" if "\0" in item else None
+        return "must not contain NUL or unpaired surrogates" if "\0" in item else None
     if (kind is int and abs(item) > _MAX_INTEGER) or (kind is float and abs(item) > _MAX_NUMBER):
         return _NUMBER_TOO_LARGE
     return None

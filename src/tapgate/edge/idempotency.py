@@ -14,13 +14,13 @@ _rule = IdempotencyKeyRule()
 def require_consistent_idempotency_key(call: RequestContext, body: Any) -> None:
     header, request_id = call.get_header(_HEADER), body.request_id
     if header is not None and request_id is not None and header != request_id:
-        raise _build_invalid_key_error("differs from the header Idempotency-Key")
+        raise _build_invalid_key_error("must equal the Idempotency-Key header")
 
 
 def require_idempotency_key(call: RequestContext, body: Any) -> None:
     """Raise an error if the request has no idempotency key."""
     if body.request_id is None and call.get_header(_HEADER) is None:
-        raise _build_invalid_key_error("is required, here or in the header Idempotency-Key")
+        raise _build_invalid_key_error("is required in the body or in the Idempotency-Key header")
 
 
 def get_idempotency_key(call: RequestContext, body: Any) -> str | None:

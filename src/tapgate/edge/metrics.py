@@ -70,17 +70,21 @@ class Metrics:
     def collect(self) -> Iterable[Metric]:
         cells = self._sum_workers()
         requests = CounterMetricFamily(
-            "tapgate_http_requests", "Answered requests", labels=["method", "endpoint", "status"]
+            "tapgate_http_requests",
+            "Completed HTTP requests",
+            labels=["method", "endpoint", "status"],
         )
         durations = HistogramMetricFamily(
-            "tapgate_http_request_seconds", "From headers to answer", labels=["method", "endpoint"]
+            "tapgate_http_request_seconds",
+            "Time from headers to response",
+            labels=["method", "endpoint"],
         )
         for number, labels in enumerate(self._rows):
             row = cells[number * _CELLS_PER_ROW : (number + 1) * _CELLS_PER_ROW]
             if any(row):
                 _add_row(requests, durations, list(labels), row)
         messages = CounterMetricFamily(
-            "tapgate_message_statuses", "Messages that reached a delivery status", labels=["status"]
+            "tapgate_message_statuses", "Messages by delivery status reached", labels=["status"]
         )
         for number, status in enumerate(MESSAGE_STATUSES, self._first_message_cell):
             messages.add_metric([status], cells[number])

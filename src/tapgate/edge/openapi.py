@@ -22,7 +22,7 @@ from tapgate.errors import TABLE, ApiError, Code
 from tapgate.service.json_schema import Schema, require_unique_names
 
 _JSON = "application/json"
-_SUCCESS_DESCRIPTIONS = {200: "Success", 201: "Created", 204: "Success, without a body"}
+_SUCCESS_DESCRIPTIONS = {200: "Success", 201: "Created", 204: "No content"}
 _BINARY_SCHEMA: Schema = {"type": "string", "format": "binary"}
 
 _SIGNATURE_SCHEMES = {
@@ -231,7 +231,7 @@ def _describe_access(endpoint: Endpoint) -> str:
     for name, fewer in endpoint.field_access.items():
         fields.setdefault(fewer, []).append(f"`{name}`")
     for fewer, names in fields.items():
-        sentences.append(f"{', '.join(names)} only from: {_describe_callers(fewer)}.")
+        sentences.append(f"To set {', '.join(names)}: {_describe_callers(fewer)}.")
     return " ".join(sentences)
 
 
@@ -267,19 +267,23 @@ def _build_security_schemes() -> dict[str, Any]:
     def header(name: str, description: str) -> dict[str, str]:
         return {"type": "apiKey", "in": "header", "name": name, "description": description}
 
-    signed = "Hex HMAC-SHA-256 over method, path, timestamp and raw body, joined by newlines"
+    signed = "Hex HMAC-SHA-256 of method, path, timestamp and raw body, joined by newlines"
     return {
         "apiKey": bearer("`svc_live_...` or `svc_test_...`"),
         "adminToken": bearer("From `POST /api/v1/admin/login`", bearerFormat="JWT"),
-        "signingKey": header("X-API-Key-ID", "The key that signs"),
-        "signingTime": header("X-Timestamp", "RFC 3339 in UTC, within 5 minutes"),
+        "signingKey": header("X-API-Key-ID", "ID of the signing key"),
+        "signingTime": header(
+            "X-Timestamp", "RFC 3339 in UTC, within 5 minutes of the server's clock"
+        ),
         "posSignature": header("X-Signature", signed),
-        "partnerId": header("X-Partner-ID", "The partner that the key belongs to"),
+        "partnerId": header("X-Partner-ID", "ID of the partner that owns the key"),
         "partnerSignature": header("X-Signature", signed),
-        "serviceName": header("X-Service-Name", "The calling service"),
-        "serviceTime": header("X-Service-Timestamp", "Unix seconds, within 5 minutes"),
+        "serviceName": header("X-Service-Name", "Name of the calling service"),
+        "serviceTime": header(
+            "X-Service-Timestamp", "Unix time in seconds, within 5 minutes of the server's clock"
+        ),
         "serviceSignature": header(
-            "X-Service-Signature", "Hex HMAC-SHA-256 over METHOD|PATH|QUERY|TIMESTAMP"
+            "X-Service-Signature", "Hex HMAC-SHA-256 of `METHOD|PATH|QUERY|TIMESTAMP`"
         ),
     }
 
@@ -288,7 +292,7 @@ def _build_request_id_parameter() -> dict[str, Any]:
     return {
         "name": "X-Request-ID",
         "in": "header",
-        "description": "For tracing. Returned in the response; generated when absent",
+        "description": "Tracing ID, returned in the response. Generated if absent.",
         "schema": {
             "type": "string",
             "pattern": "^[A-Za-z0-9._-]{1,128}$",
@@ -301,7 +305,9 @@ def _build_idempotency_key_parameter() -> dict[str, Any]:
     return {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "The same as `request_id` in the body; one of the two is enough",
+        "description": (
+            "Alternative to `request_id` in the body. If both are sent, they must be equal."
+        ),
         "schema": {
             "type": "string",
             "minLength": 1,
@@ -314,11 +320,11 @@ def _build_idempotency_key_parameter() -> dict[str, Any]:
 def _build_response_headers() -> dict[str, Any]:
     whole = {"type": "integer"}
     return {
-        "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
-        "X-RateLimit-Limit": {"description": "Requests per second", "schema": whole},
-        "X-RateLimit-Remaining": {"description": "Requests left", "schema": whole},
+        "X-Request-ID": {"description": "Tracing ID of the request", "schema": {"type": "string"}},
+        "X-RateLimit-Limit": {"description": "Rate limit in requests per second", "schema": whole},
+        "X-RateLimit-Remaining": {"description": "Requests remaining", "schema": whole},
         "X-RateLimit-Reset": {
-            "description": "Unix time in seconds when the limit is full again",
+            "description": "Unix time in seconds when all requests are available again",
             "schema": whole,
         },
     }
@@ -329,7 +335,7 @@ _HEADER_REFERENCES = {
 }
 _REPLAY_HEADER = {
     "Idempotent-Replayed": {
-        "description": "`true` on a replay: the original response, and no money moved",
+        "description": "`true` if this is the original response to a repeated request",
         "schema": {"type": "string"},
     }
 }

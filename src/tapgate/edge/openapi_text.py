@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 INTRODUCTION: Final = """\
-JSON over HTTP. Request and response bodies are JSON objects unless an operation says otherwise. \
+JSON over HTTP. Request and response bodies are JSON objects unless stated otherwise. \
 Unknown request fields are ignored, and null means the same as an absent field.
 
 ## Authentication
@@ -20,62 +20,62 @@ outside production) |
 | Partner | a signed request with `X-Partner-ID` in addition |
 | Internal service | `X-Service-Name`, `X-Service-Timestamp`, `X-Service-Signature` |
 
-**Signing.** `X-Signature` is the lower-case hex HMAC-SHA-256, keyed with the secret, of the \
+**Signing.** `X-Signature` is the lowercase hex HMAC-SHA-256, keyed with the secret, of the \
 method, the path as called without the query, the value of `X-Timestamp` and the raw body, joined \
 by newlines. `X-Timestamp` is RFC 3339 in UTC. `X-Service-Signature` is the hex HMAC-SHA-256 of \
 `METHOD|PATH|QUERY|TIMESTAMP`, and its timestamp is in Unix seconds. A timestamp may differ from \
 the server's clock by at most 5 minutes.
 
-A missing or invalid credential is 401 `UNAUTHORIZED`. A valid credential without the required \
-scope or role is 403 `FORBIDDEN`.
+A missing or invalid credential returns 401 `UNAUTHORIZED`. A valid credential without the \
+required scope or role returns 403 `FORBIDDEN`, with `details.required`.
 
 ## Money
 
 Send amounts as decimal strings in major units: `"500.00"`. JSON numbers are rejected. Receipts, \
-the responses of operations that move money, have amounts for people (`"1,234.50 SLE"`). Records \
-and lists have plain decimal strings (`"1234.50"`) with `currency` beside them.
+the responses of operations that move money, contain formatted amounts (`"1,234.50 SLE"`). Records \
+and lists contain decimal strings (`"1234.50"`) and a `currency` field.
 
 ## Idempotency
 
 Operations that move money accept an idempotency key of 1 to 64 characters, as `request_id` in \
-the body or in the header `Idempotency-Key`. If both are sent they must be equal. A request with \
+the body or in the `Idempotency-Key` header. If both are sent, they must be equal. A request with \
 the key, path and values of an earlier one returns the original response with \
-`Idempotent-Replayed: true`, and no money moves. The same key with different values is 409 \
+`Idempotent-Replayed: true`, and no money moves. The same key with different values returns 409 \
 `DUPLICATE_REQUEST`. After a timeout, send the same request again.
 
-## Paging
+## Pagination
 
 Lists are sorted newest first. `limit` is the page size (1 to 100, default 50). While `has_more` \
 is true, send `next_cursor` as `cursor` to get the next page.
 
 ## Errors
 
-Errors have one form: `{"error": ..., "code": ..., "message": ..., "details": ...}`. `code` is \
-stable and meant for programs; `error` and `message` are for people. Malformed JSON, a missing \
-field and a wrong type are 400; an invalid value is 422, with one sentence per field in \
+All errors have the same format: `{"error": ..., "code": ..., "message": ..., "details": ...}`. \
+`code` is stable: branch on it. `error` and `message` are for people. Malformed JSON, a missing \
+field or a wrong type returns 400. An invalid value returns 422, with a message per field in \
 `details.fields`. Responses never repeat submitted values.
 
 ## Rate limits
 
 Every response has `X-RateLimit-Limit` (requests per second), `X-RateLimit-Remaining` and \
-`X-RateLimit-Reset` (Unix time in seconds). Beyond the limit the response is 429 `RATE_LIMITED` \
+`X-RateLimit-Reset` (Unix time in seconds). Requests over the limit get 429 `RATE_LIMITED` \
 with `Retry-After` in seconds. An overloaded gateway responds with 503 and `Retry-After`.
 
-## Request ids
+## Request IDs
 
 `X-Request-ID` (1 to 128 letters, digits, `.`, `_` or `-`) is returned in the response and \
-written to the logs and the audit log; the gateway generates one if it is absent. It is for \
+written to the logs and the audit log. The gateway generates one if it is absent. It is for \
 tracing only and is not the idempotency key.
 """
 
 TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "Subscribers": "Registration, KYC, PINs and status of wallet holders.",
+    "Subscribers": "Registration, KYC, PINs and status of subscribers.",
     "Cards": "Upload cards, link them to subscribers, block and unblock them.",
     "Wallet": "Transfers, fee quotes, balances and account statements.",
     "POS": "Card payments and refunds at terminals, signed by a processor or terminal.",
     "In-app payments": "Card payments and refunds in apps, without a PIN.",
     "Processors": "Processors, their terminals, signing keys and settlement transfers.",
-    "Partners": "Funding partners, their signing keys, and top-ups that they pay for.",
+    "Partners": "Funding partners, their signing keys, and top-ups from their accounts.",
     "Agents": "Agents, their float, cash-in, cash-out and commissions.",
     "Transactions": "Search, export and inspect transactions and their ledger entries.",
     "Fee rules": "Fees per transaction type and amount.",
@@ -86,6 +86,6 @@ TAG_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Audit": "The audit log and the verification of its hash chain.",
     "Webhooks": "Webhook endpoints, their secrets and deliveries.",
     "Messages": "Delivery status reports of messages to subscribers.",
-    "Overview": "Transaction volumes and the state of the platform; verification of the ledger.",
-    "System": "Health, metrics and the description of the API.",
+    "Overview": "Transaction volumes, platform status and ledger verification.",
+    "System": "Health, metrics and the OpenAPI document.",
 }

@@ -10,19 +10,19 @@ from tapgate.edge.schemas import Schemas
 from tapgate.service.json_schema import build_reference
 
 _SIGNATURE_DESCRIPTION: Final = (
-    "One or more signatures separated by spaces (two during the grace of a secret rotation), each"
-    " `v1,` and the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`. The key is"
-    " the bytes that the part of the endpoint's secret after `whsec_` encodes in base64. Accept the"
-    " request if one signature matches, compared in constant time."
+    "One or more signatures separated by spaces (two during the grace period of a secret rotation)."
+    " Each is `v1,` followed by the base64 HMAC-SHA-256 of"
+    " `{webhook-id}.{webhook-timestamp}.{body}`. The key is the part of the endpoint's secret after"
+    " `whsec_`, base64-decoded. Accept the request if one signature matches. Compare in constant"
+    " time."
 )
 _HEADERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "webhook-id": (
-        "Identifies one event for one endpoint, and is the same for every attempt. Process each id"
-        " once.",
+        "ID of this event for this endpoint, the same in every attempt. Process each ID once.",
         {"type": "string", "examples": ["dlv_0000000000021"]},
     ),
     "webhook-timestamp": (
-        "Unix time of the attempt in seconds. Reject a time more than 5 minutes from your clock.",
+        "Unix time of the attempt in seconds. Reject times more than 5 minutes from your clock.",
         {"type": "string", "pattern": "^[0-9]+$", "examples": ["1769854531"]},
     ),
     "webhook-signature": (
@@ -31,10 +31,10 @@ _HEADERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
 }
 _RESPONSE_DESCRIPTIONS: Final = {
-    "2XX": "Delivered. Respond within 10 seconds. The first 1 KiB of the body is kept.",
-    "410": "The endpoint is disabled and receives nothing more.",
-    "429": "Retried, not before the time in `Retry-After`.",
-    "503": "Retried, not before the time in `Retry-After`.",
+    "2XX": "Delivered. Respond within 10 seconds. The first 1 KiB of the body is stored.",
+    "410": "The endpoint is disabled and receives no more events.",
+    "429": "Retried no earlier than `Retry-After` specifies.",
+    "503": "Retried no earlier than `Retry-After` specifies.",
     "default": "Retried on a schedule for about three days. Redirects are not followed.",
 }
 

@@ -23,11 +23,11 @@ class CursorRule(Rule):
 
     def check(self, value: str) -> str:
         if ids.decode(_CURSOR_PREFIX, value) is None:
-            raise InvalidValueError("is not a cursor that a list gave out")
+            raise InvalidValueError("must be the next_cursor of an earlier page")
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "`next_cursor` of the page before"}
+        return {"description": "`next_cursor` of the previous page"}
 
 
 class PageQuery(msgspec.Struct, kw_only=True):

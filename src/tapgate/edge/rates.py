@@ -19,7 +19,9 @@ class RateRule(Rule):
 
     def check(self, value: str) -> str:
         if _RATE_PATTERN.fullmatch(value) is None or parse_rate(value) > _MAX_RATE:
-            raise InvalidValueError("must be a percentage from 0 to 100 with at most 3 decimals")
+            raise InvalidValueError(
+                "must be a percentage from 0 to 100 with at most 3 decimal places"
+            )
         return format_rate(parse_rate(value))
 
     def to_json_schema(self) -> dict[str, Any]:

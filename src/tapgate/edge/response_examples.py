@@ -16,7 +16,7 @@ _AMOUNT_PATTERN: Final = re.compile(r"[0-9]+\.[0-9]{2}")
 _CREATED_AT: Final = "2026-01-31T09:15:00.000Z"
 _LATER_AT: Final = "2026-01-31T12:00:00.000Z"
 _HASH: Final = "9f86d081" * 8
-_SECRET: Final = "shown once; store it safely"  # noqa: S105 - an example
+_SECRET: Final = "returned only once"  # noqa: S105 - an example
 
 #: Fields that are null in examples if they are nullable.
 _NULL_FIELDS: Final = frozenset(
@@ -117,7 +117,7 @@ _EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
     "DisclosedCard.status": "LOST",
     "DisclosedCard.status_reason": "lost",
     "DisclosedSubscriber.status": "BLOCKED",
-    "DisclosedSubscriber.status_reason": "Asked for by the customer",
+    "DisclosedSubscriber.status_reason": "Requested by the customer",
     "DisclosedSubscriber.id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "WebhookDelivery.id": ids.encode(ids.DELIVERY, _EXAMPLE_ID),
     "WebhookEndpointRecord.id": ids.encode(ids.WEBHOOK_ENDPOINT, _EXAMPLE_ID),

@@ -35,7 +35,7 @@ def create_heavy_read_limit() -> FairLimit:
     It has fewer slots than the connection pool has connections, and one caller cannot use them all.
     """
     return FairLimit(
-        "Too many large requests are being worked on",
+        "Too many large requests are in progress. Try again shortly.",
         slots=4,
         slots_per_group=2,
         queue=32,

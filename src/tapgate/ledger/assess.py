@@ -57,4 +57,4 @@ def assess(state: State, order: Command) -> Assessment:
 
 
 def _fail_on_pin(_stored: PinState, _pin: str) -> bool:
-    raise AssertionError("an assessment tries no PIN")
+    raise AssertionError("an assessment verifies no PIN")

@@ -53,7 +53,7 @@ def _check_parties_allowed(case: CommandContext) -> Rejection | None:
     if case.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
         receiver = case.state.agents.get(payee.owner_id or 0)
         if receiver is None or receiver.parent_agent_id != payer.owner_id:
-            return Rejection(Code.FORBIDDEN, {"required": ["one's own sub-agent"]})
+            return Rejection(Code.FORBIDDEN, {"required": ["a sub-agent of the sender"]})
     return None
 
 

@@ -167,9 +167,9 @@ class Ledger:
         Raises 503 when the queue is full, the ledger is stopping or the database is unreachable.
         """
         if self._is_stopping:
-            raise unavailable("The service is stopping; nothing was moved")
+            raise unavailable("The service is stopping. The transaction was not executed.")
         if len(self._pending) >= MAX_PENDING_COMMANDS:
-            raise unavailable("Too much is waiting; nothing was moved")
+            raise unavailable("The ledger queue is full. The transaction was not executed.")
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.append(PendingCommand(order, result))
         self._wakeup.set()
@@ -329,7 +329,7 @@ async def _run_before_commit(
         await witness(tx, outcome.result)
     except ApiError as refusal:
         # `_process_batch` would take an ApiError for an outage and fail the whole batch.
-        raise RuntimeError(f"an order was refused by its witness: {refusal.code}") from refusal
+        raise RuntimeError(f"a before-commit hook rejected a command: {refusal.code}") from refusal
 
 
 def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:

@@ -223,9 +223,9 @@ _DEFAULT_COMMISSION_MINIMUM: Final = 10  # major units
 _DEFAULT_COMPLIANCE_RULES: Final = (
     ("Large amount", "AMOUNT_THRESHOLD", chart.PAYER, _SCREENED_TYPES,
      500_000, None, "review", "HIGH", "active"),
-    ("Many in an hour", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+    ("Hourly velocity", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
      10, _HOUR_SECONDS, "alert", "MEDIUM", "active"),
-    ("Many in a day", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+    ("Daily velocity", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
      20, _DAY_SECONDS, "block", "HIGH", "active"),
     ("Large cash-in or top-up", "AMOUNT_THRESHOLD", chart.PAYEE,
      [chart.AGENT_CASHIN, chart.PARTNER_FUND], 200_000, None, "alert", "MEDIUM", "active"),

@@ -38,11 +38,11 @@ WEBHOOK_EVENT_CATALOG: Final = (
     EventType("subscriber.blocked", "A subscriber was blocked."),
     EventType("subscriber.unblocked", "A subscriber was unblocked."),
     EventType("subscriber.kyc_changed", "A subscriber's KYC level or status changed."),
-    EventType("alert.created", "A compliance alert was raised; repeats are not events."),
+    EventType("alert.created", "A compliance alert was raised. Repeats send no event."),
     EventType("alert.resolved", "A compliance alert was resolved."),
     EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
     EventType("processor.suspended", "A processor was suspended."),
-    EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled and receives nothing."),
+    EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled."),
 )
 WEBHOOK_EVENT_TYPES: Final = tuple(event.name for event in WEBHOOK_EVENT_CATALOG)
 

@@ -63,7 +63,7 @@ async def _store_reports(
     furthest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
         number = ids.decode(ids.MESSAGE, report.message_id)
-        assert number is not None, "checked by its rule"
+        assert number is not None, "validated by the field rule"
         furthest[number] = report
     # Lock in id order, so that concurrent reports cannot deadlock.
     await tx.execute(

@@ -48,7 +48,7 @@ class ClientAddresses:
         _log.warning(
             "addresses.untrusted_proxy",
             peer=peer,
-            hint="X-Forwarded-For is ignored; set TAPGATE_TRUSTED_PROXIES if a proxy sent it",
+            hint="X-Forwarded-For is ignored. Set TAPGATE_TRUSTED_PROXIES if a proxy sends it.",
         )
 
     def _resolve_forwarded(self, peer: str, forwarded: bytes) -> str:

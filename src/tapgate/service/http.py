@@ -76,7 +76,7 @@ def encode_header(name: str, value: str) -> bytes:
     """Encode one header line of a response."""
     line = f"{name.lower()}: {value}".encode("latin-1")
     if b"\n" in line or b"\r" in line:
-        raise ValueError("a header would begin a line of its own")
+        raise ValueError("a header must not contain line breaks")
     return line + b"\r\n"
 
 

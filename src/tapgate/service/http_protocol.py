@@ -171,12 +171,12 @@ class HttpProtocol(BoundedConnection):
     def on_url(self, url: bytes) -> None:
         self._url += url
         if len(self._url) > MAX_TARGET_BYTES:
-            raise InvalidHeadError("The request target is too long")
+            raise InvalidHeadError("The request target is too long.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value) + FIELD_OVERHEAD_BYTES
         if self._head_size > MAX_HEAD_BYTES:
-            raise InvalidHeadError("The head of the request is too large")
+            raise InvalidHeadError("The request headers are too large.")
         if self._incoming is None:  # trailers are counted and ignored
             add_header(self._headers, name.lower(), value)
 
@@ -259,7 +259,7 @@ class HttpProtocol(BoundedConnection):
             self._pause_reading()
             return
         if current is None or not current.has_responded:
-            error = ApiError(Code.INVALID_REQUEST, sentence or "This is not HTTP/1.1")
+            error = ApiError(Code.INVALID_REQUEST, sentence or "The request is not valid HTTP/1.1.")
             answer = self.render_error(error)
             named = answer._replace(
                 head=answer.head + encode_header("x-request-id", secrets.token_hex(8))

@@ -35,7 +35,7 @@ def get_shared_folder(data_dir: Path) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} is not private to this user")
     return folder
 
 
@@ -93,7 +93,7 @@ class WorkerFile:
                     allocate(lock.fileno(), self._size)
                     os.pwrite(lock.fileno(), array("d", [self._layout]).tobytes(), 0)
                 return lock
-        raise RuntimeError("too many workers count in this folder")
+        raise RuntimeError("too many workers share this folder")
 
     def _read_file(self, path: Path) -> Sequence[float] | None:
         cells = array("d")

@@ -19,7 +19,7 @@ class OverloadError(ApiError):
     def __init__(self) -> None:
         super().__init__(
             Code.SERVICE_UNAVAILABLE,
-            "Too much is under way; nothing was done",
+            "The server is overloaded and did not process the request. Try again shortly.",
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
         self.pause = RETRY_AFTER_SECONDS

@@ -38,9 +38,9 @@ def require_host(host: bytes | None, *, is_old: bool) -> None:
     """
     if host is None:
         if not is_old:
-            raise InvalidHeadError("Host is missing")
+            raise InvalidHeadError("The Host header is missing.")
     elif host.translate(None, _HOST_CHARACTERS):
-        raise InvalidHeadError("Host must be one host name or address")
+        raise InvalidHeadError("The Host header must be one host name or address.")
 
 
 def encode_without_upgrade(

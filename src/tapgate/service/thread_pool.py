@@ -16,7 +16,7 @@ class BoundedThreadPool:
     def __init__(self, name: str, *, at_once: int, most: int) -> None:
         """`at_once` is the number of threads, `most` the maximum of running and queued calls."""
         self._executor = ThreadPoolExecutor(at_once, thread_name_prefix=name)
-        self._busy_message = f"Too many {name} are being worked on"
+        self._busy_message = f"Too many {name} are in progress. Try again shortly."
         self._max_pending = most
         self._pending = 0
 

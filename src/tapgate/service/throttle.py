@@ -90,8 +90,8 @@ class Throttle:
             await self._cache_buckets.require_reachable()
         except CacheUnavailableError as error:
             return [
-                f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it can be,"
-                " each node enforces rate limits on its own."
+                f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it is"
+                " reachable, each node enforces rate limits separately."
             ]
         return []
 

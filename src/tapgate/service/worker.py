@@ -192,7 +192,7 @@ class _Server(uvicorn.Server):
     def _rejection_response(self) -> bytes:
         error = ApiError(
             Code.SERVICE_UNAVAILABLE,
-            "Too many connections",
+            "Too many connections. Try again shortly.",
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
         answer: Response = self._protocol_class.render_error(error)

@@ -56,8 +56,8 @@ async def create_backup(
             manifest = await _build_manifest(connection, schema)
             if manifest.secret_fingerprint not in (None, vault.key_id):
                 raise StoreError(
-                    f"the database belongs to the secret key {manifest.secret_fingerprint}, and"
-                    f" that of these settings is {vault.key_id}: set the TAPGATE_SECRET_KEY of the"
+                    f"the database uses secret key {manifest.secret_fingerprint}, but the"
+                    f" configured key is {vault.key_id}. Set TAPGATE_SECRET_KEY to the key of the"
                     " installation"
                 )
             writer = BackupWriter(file, vault)
@@ -67,7 +67,7 @@ async def create_backup(
             writer.finish()
             return manifest, writer.bytes_written
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StoreError(f"the database cannot be saved: {summarize_error(error)}") from error
+        raise StoreError(f"the database cannot be backed up: {summarize_error(error)}") from error
 
 
 async def _save_table(
@@ -105,7 +105,7 @@ async def _open_snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def _build_manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
     tables = schema.tables
     if "schema_migrations" not in tables:
-        raise StoreError("there is nothing to save: the database has no tables of Tapgate")
+        raise StoreError("nothing to back up: the database has no Tapgate tables")
     installation = {}
     if "installation" in tables:
         rows = await connection.fetch("SELECT name, value FROM installation")

@@ -106,7 +106,7 @@ class BackupWriter:
 
     def _write_record(self, content: bytes) -> None:
         if len(content) > _MAX_RECORD_BYTES:
-            raise StoreError("the description of a table is too long to be saved")
+            raise StoreError("the description of a table is too long for a backup")
         header = len(content).to_bytes(_LENGTH_BYTES, "big")
         self._sealed.write(self._compressor.compress(header + content))
 
@@ -151,7 +151,7 @@ class BackupReader:
 def decode_manifest(data: bytes, newest: int) -> Manifest:
     try:
         if msgspec.json.decode(data, type=_ManifestFormat).format > newest:
-            raise StoreError("it was made by a newer Tapgate")
+            raise StoreError("it was created by a newer version of Tapgate")
         return msgspec.json.decode(data, type=Manifest)
     except msgspec.MsgspecError:
         raise build_unreadable_error() from None
@@ -240,4 +240,4 @@ def _move_into_place(draft: Path, path: Path, *, replace: bool) -> None:
 
 
 def _build_file_exists_error(path: Path) -> StoreError:
-    return StoreError(f"{path} exists already; --force replaces it")
+    return StoreError(f"{path} already exists. Use --force to replace it")

@@ -36,7 +36,7 @@ _SHARED_CONNECTION_ERRORS = (
 #: Part of PgBouncer's error when a transaction begins in statement mode.
 _STATEMENT_MODE = "statement pooling mode"
 _NOT_SESSION_MODE = (
-    "the connection pooler in front of PostgreSQL shares connections between transactions: set"
+    "the connection pooler in front of PostgreSQL shares connections between transactions. Set"
     " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
 )
 

@@ -189,4 +189,4 @@ def _terminate(connection: Any) -> None:
 
 
 def _build_unavailable_error() -> ApiError:
-    return unavailable("The database cannot be reached")
+    return unavailable("The database is unavailable. Try again shortly.")

@@ -144,7 +144,7 @@ class EmbeddedPostgres:
                 postmaster.send_signal(signal.SIGINT)
                 asked = True
             if time.monotonic() > deadline:
-                raise StoreError(f"an earlier PostgreSQL still runs on {self._pgdata}")
+                raise StoreError(f"a previous PostgreSQL is still running on {self._pgdata}")
             time.sleep(0.02)
         # No server runs on this folder. PostgreSQL cannot determine that from its PID file, because
         # the PID may have been reused by another program.
@@ -215,7 +215,7 @@ class EmbeddedPostgres:
             if server.poll() is not None:
                 raise StoreError(f"PostgreSQL did not start: {self._read_startup_error()}")
             if time.monotonic() > deadline:
-                raise StoreError(f"PostgreSQL is not ready; see {self._log_path}")
+                raise StoreError(f"PostgreSQL did not start in time. See {self._log_path}")
             time.sleep(0.01)
 
     def _read_postmaster_file(self) -> list[str]:
@@ -242,7 +242,7 @@ def _ensure_private_folder(folder: Path, user: ServerUser) -> None:
         user.chown(folder)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != user.uid or status.st_mode & 0o077:
-        raise StoreError(f"{folder} belongs to somebody else; remove it")
+        raise StoreError(f"{folder} is not a private folder of the PostgreSQL user. Remove it")
 
 
 def _open_private(path: str, flags: int) -> int:
@@ -262,8 +262,8 @@ def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path,
         return
     if not Path("/proc/self/fd").is_dir():
         raise StoreError(
-            f"PostgreSQL cannot run as root, and its system user cannot reach {folder}: start"
-            " Tapgate as an ordinary user, or set TAPGATE_DATA_DIR to a folder such as"
+            f"PostgreSQL cannot run as root, and its system user cannot access {folder}. Start"
+            " Tapgate as a regular user, or set TAPGATE_DATA_DIR to a folder such as"
             " /var/lib/tapgate"
         )
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -301,14 +301,14 @@ def prepare_programs(user: ServerUser) -> Path:
     except OSError as error:
         raise StoreError(
             f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR}, and they cannot"
-            f" be copied to {PROGRAM_COPIES_DIR}: {error.strerror or error}. Start Tapgate as an"
-            " ordinary user"
+            f" be copied to {PROGRAM_COPIES_DIR}: {error.strerror or error}. Start Tapgate as a"
+            " regular user"
         ) from error
     if not can_run:
         raise StoreError(
             f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR} or their copy in"
-            f" {target}: make {PROGRAM_COPIES_DIR} accessible to all users, or start Tapgate as"
-            " an ordinary user"
+            f" {target}. Make {PROGRAM_COPIES_DIR} accessible to all users, or start Tapgate as"
+            " a regular user"
         )
     return target / PROGRAMS_DIR.relative_to(site_packages)
 

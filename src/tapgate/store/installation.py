@@ -14,13 +14,13 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
         database,
         "secret_fingerprint",
         secret_fingerprint,
-        "TAPGATE_SECRET_KEY is not the one that this database was created with",
+        "TAPGATE_SECRET_KEY does not match the key of this database",
     )
     await _require_unchanged(
         database,
         "currency",
         currency,
-        "TAPGATE_CURRENCY is not the currency that this database was created with",
+        "TAPGATE_CURRENCY does not match the currency of this database",
     )
 
 

@@ -101,12 +101,12 @@ def _read_manifest(file: BinaryIO, report: ProgressCallback) -> Manifest:
     end = file.read()
     last_line = end[-_LAST_LINE_BYTES:]
     if not last_line.startswith(_CHECKSUM_PREFIX):
-        raise StoreError("it is not a backup of Tapgate, or its end is missing")
+        raise StoreError("it is not a Tapgate backup, or it is truncated")
     if (
         _compute_sha256(file, size - _LAST_LINE_BYTES, report)
         != last_line[len(_CHECKSUM_PREFIX) : -1]
     ):
-        raise StoreError("it is damaged: its checksum is not the one it was written with")
+        raise StoreError("it is damaged: the checksum does not match")
     return decode_manifest(end[: -_LAST_LINE_BYTES - 1].rpartition(b"\n")[2], _FORMAT_VERSION)
 
 

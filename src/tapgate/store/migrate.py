@@ -64,13 +64,15 @@ def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) ->
     """Return the pending migrations in order; raise if they cannot be applied."""
     known = {migration.name for migration in migrations}
     if newer := sorted(applied.keys() - known):
-        raise StoreError(f"the database is newer than this Tapgate: it has {', '.join(newer)}")
+        raise StoreError(
+            f"the database is newer than this version of Tapgate: it has {', '.join(newer)}"
+        )
     for migration in migrations:
         if applied.get(migration.name, migration.sha256) != migration.sha256:
-            raise StoreError(f"{migration.name} was changed after it had been applied")
+            raise StoreError(f"{migration.name} was changed after it was applied")
     pending = [migration for migration in migrations if migration.name not in applied]
     if applied and pending and pending[0].name < max(applied):
-        raise StoreError(f"{pending[0].name} comes before {max(applied)}, which is applied already")
+        raise StoreError(f"{pending[0].name} comes before {max(applied)}, which is already applied")
     return pending
 
 
@@ -110,7 +112,7 @@ async def open_checked_connection(url: str) -> asyncpg.Connection:
         raise StoreError(f"the database cannot be reached: {summarize_error(error)}") from error
     if connection.get_server_version().major < _MIN_POSTGRES_VERSION:
         await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
-        raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is needed")
+        raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is required")
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
         await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)

@@ -73,7 +73,7 @@ class Pool:
 
     def _require_open(self) -> None:
         if self._is_closing:
-            raise asyncpg.InterfaceError("the connections are being closed")
+            raise asyncpg.InterfaceError("the connection pool is closing")
 
     def _pop_idle(self) -> asyncpg.Connection | None:
         now = asyncio.get_running_loop().time()

@@ -93,14 +93,16 @@ def require_restorable(
     require_known_migrations(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
-            f"the backup belongs to the secret key {manifest.secret_fingerprint!a}, and that of"
-            f" these settings is {secret_fingerprint}: give the right TAPGATE_SECRET_KEY, or put"
-            " the secrets.json that was kept into the data folder"
+            f"the backup uses secret key {manifest.secret_fingerprint!a}, but the configured key is"
+            f" {secret_fingerprint}. Set TAPGATE_SECRET_KEY to the key of the backup, or copy its"
+            " secrets.json to the data folder"
         )
     if manifest.currency not in (None, currency):
-        raise StoreError(f"the backup's currency is {manifest.currency!a}: set TAPGATE_CURRENCY")
+        raise StoreError(
+            f"the backup's currency is {manifest.currency!a}. Set TAPGATE_CURRENCY to it"
+        )
     if manifest.moment > clock():
-        raise StoreError("the clock of this machine is behind the moment of the backup")
+        raise StoreError("this machine's clock is behind the time of the backup")
 
 
 async def restore_backup(
@@ -155,8 +157,8 @@ async def _is_committed(url: str, tx: str) -> bool:
             await connection.close(timeout=1)
     except (StoreError, *DATABASE_ERRORS) as error:
         raise StoreError(
-            "it is not known whether the database was restored, since it was lost on the last step:"
-            " restore once more, which is refused if it was"
+            "the connection was lost during the commit, so the database may or may not be restored."
+            " Try again: if the database was restored, the command fails"
         ) from error
     return bool(found == "committed")
 
@@ -170,7 +172,7 @@ async def _restore_all(
     await create_schema(connection, manifest.migrations)
     schema = await read_schema(connection)
     if missing := sorted(schema.tables.keys() - manifest.tables.keys()):
-        raise StoreError(f"the backup lacks {_format_names(missing)}")
+        raise StoreError(f"the backup is missing {_format_names(missing)}")
     removed = await prepare_for_loading(connection, schema)
     left_out = await _load_tables(connection, source, schema, report)
     for name, (last, is_called) in source.sequences.items():
@@ -179,9 +181,9 @@ async def _restore_all(
                 "SELECT setval($1::text::regclass, $2, $3)", schema.sequences[name], last, is_called
             )
     for number, (what, statement) in enumerate(removed, 1):
-        report(f"{what}, {number} of {len(removed)} steps after the rows")
+        report(f"{what}, step {number} of {len(removed)}")
         await connection.execute(statement)
-    report("comparing with what was saved")
+    report("comparing with the backup")
     await _compare_with_manifest(connection, manifest, schema)
     for table, statement in _REVOKE_STATEMENTS.items():
         if table in schema.tables:
@@ -195,7 +197,7 @@ async def _require_empty(connection: asyncpg.Connection) -> None:
     schemas = [await get_main_schema(connection), MESSENGER_SCHEMA]
     found = [row[0] for row in await connection.fetch(_SELECT_OBJECTS, schemas)]
     if found:
-        raise StoreError(f"the database is not empty: it has {_format_names(found)}")
+        raise StoreError(f"the database is not empty: it contains {_format_names(found)}")
 
 
 async def _load_tables(
@@ -216,7 +218,7 @@ async def _load_tables(
                     pass
                 continue
             if name in done or sorted(columns) != sorted(table.columns):
-                raise StoreError(f"the columns of {name} are not those of Tapgate's table")
+                raise StoreError(f"the columns of {name} do not match Tapgate's table")
             done.add(name)
             await connection.copy_to_table(
                 table.name, schema_name=table.schema, columns=columns, source=reported(name, rows)
@@ -236,16 +238,16 @@ async def _compare_with_manifest(
             _require_same(name, found, manifest.figures[name])
     rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
     if {row["name"]: row["sha256"] for row in rows} != manifest.migrations:
-        raise StoreError("the migrations that came back are not those of the backup")
+        raise StoreError("the restored migrations do not match the backup")
 
 
 def _require_same(what: str, found: str, saved: str) -> None:
     if found != saved:
-        raise StoreError(f"{what}: {found!a} came back, {saved!a} were saved")
+        raise StoreError(f"{what}: restored {found!a}, but the backup has {saved!a}")
 
 
 def _format_names(names: list[str]) -> str:
-    return f"{', '.join(names[:_MAX_LISTED_NAMES])} ({len(names)} in all)"
+    return f"{', '.join(names[:_MAX_LISTED_NAMES])} ({len(names)} in total)"
 
 
 async def analyze(url: str) -> None:

@@ -69,7 +69,7 @@ async def get_main_schema(connection: asyncpg.Connection) -> str:
     name = await connection.fetchval("SELECT current_schema()")
     if name is None:
         path = await connection.fetchval("SELECT current_setting('search_path')")
-        raise StoreError(f"no schema of the search_path exists ({path}): create it first")
+        raise StoreError(f"no schema in the search_path exists ({path}). Create it first")
     return str(name)
 
 

@@ -67,9 +67,9 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
     key_id, salt = header[len(MAGIC) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
     if key_id != vault.key_id:
         raise StoreError(
-            f"it was made with the secret key {key_id}, and that of these settings is"
-            f" {vault.key_id}: set the TAPGATE_SECRET_KEY of the installation it was made by, or"
-            " put the secrets.json that was kept into the data folder"
+            f"it was created with secret key {key_id}, but the configured key is {vault.key_id}."
+            " Set TAPGATE_SECRET_KEY to the key of the backup, or copy its secrets.json to the data"
+            " folder"
         )
     cipher = _create_cipher(vault, salt)
     chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
@@ -94,4 +94,4 @@ def _build_nonce(number: int, *, is_last: bool) -> bytes:
 
 
 def _build_altered_error() -> StoreError:
-    return StoreError("it is damaged, incomplete or was altered: it does not authenticate")
+    return StoreError("it is damaged, incomplete or altered: authentication failed")

@@ -74,13 +74,15 @@ def parse_url(url: str) -> DatabaseUrl:
     try:
         return _parse(urlsplit(url))
     except ValueError:  # its message may contain the password
-        raise _build_url_error("is not valid: percent-encode what is special in it") from None
+        raise _build_url_error("is not valid. Percent-encode special characters") from None
 
 
 def _parse(parts: SplitResult) -> DatabaseUrl:
     query = {name: value for name, value in parse_qsl(parts.query) if value}
     if "@" in parts.path or parts.fragment:
-        raise _build_url_error("has one of @ : / ? # in its user or password: percent-encode it")
+        raise _build_url_error(
+            "has an unencoded @ : / ? # in its user or password. Percent-encode it"
+        )
     _translate_jdbc(query)
     _require_supported(query)
     settings = _parse_settings(query)
@@ -130,8 +132,8 @@ def _require_supported(query: Mapping[str, str]) -> None:
             }
         ):
             raise _build_url_error(
-                f"has the unsupported parameter {name!r};"
-                " settings of the session go into options=-c%20name=value"
+                f"has the unsupported parameter {name!r}."
+                " Pass session settings as options=-c%20name=value"
             )
     for name in _FILE_PARAMETERS:
         value = query.get(name, "system")
@@ -142,12 +144,12 @@ def _require_supported(query: Mapping[str, str]) -> None:
 def _build_unsupported_error(name: str, value: str) -> StoreError:
     if name == "channel_binding" and value == "require":
         return _build_url_error(
-            "asks for channel_binding=require, which the driver does not support; with"
-            " sslmode=verify-full the server's certificate is verified instead and it is accepted"
+            "has channel_binding=require, which is not supported. It is accepted with"
+            " sslmode=verify-full, which verifies the server's certificate instead"
         )
     accepted = " or ".join(sorted(_IGNORED_PARAMETERS[name]))
     return _build_url_error(
-        f"has {name}={value}, which is not supported; leave it out, or set {accepted}"
+        f"has {name}={value}, which is not supported. Remove it, or set {accepted}"
     )
 
 
@@ -179,7 +181,7 @@ def _build_system_tls(driver: dict[str, str]) -> ssl.SSLContext | None:
     if driver.get("sslrootcert") != "system":
         return None
     if driver.pop("sslmode", "verify-full") != "verify-full":
-        raise _build_url_error("has sslrootcert=system, which needs sslmode=verify-full")
+        raise _build_url_error("has sslrootcert=system, which requires sslmode=verify-full")
     del driver["sslrootcert"]
     context = ssl.create_default_context()
     context.set_alpn_protocols(["postgresql"])
@@ -212,7 +214,7 @@ def _parse_ports(text: str, count: int) -> list[int | None]:
     if len(ports) == 1:
         return ports * count
     if len(ports) != count:
-        raise _build_url_error("does not have as many ports as hosts")
+        raise _build_url_error("must have one port, or as many ports as hosts")
     return ports
 
 
@@ -223,7 +225,7 @@ def _get_database(parts: SplitResult, query: Mapping[str, str]) -> str | None:
 
 def _parse_number(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text):
-        raise _build_url_error(f"needs a whole number for {name}")
+        raise _build_url_error(f"must have a whole number for {name}")
     return int(text)
 
 

@@ -272,7 +272,7 @@ def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
     """
     born = subscriber.date_of_birth
     if born is not None and not _MIN_BIRTH_DATE <= born <= today:
-        raise invalid_field("date_of_birth", "must be a day between 1900 and today")
+        raise invalid_field("date_of_birth", "must be a date between 1900 and today")
 
 
 BLOCK: Final[Transition[AccountStatus]] = Transition(
@@ -293,7 +293,7 @@ def apply_transition(
     require_not_closed(subscriber)
     status = move.apply(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
-        raise ApiError(Code.NOT_CLOSABLE, "The wallet still has money in it")
+        raise ApiError(Code.NOT_CLOSABLE, "The wallet must be empty and have no funds on hold.")
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
 
 
@@ -313,7 +313,7 @@ def list_events(before: Subscriber, after: Subscriber) -> list[str]:
 def require_not_closed(subscriber: Subscriber) -> None:
     """Reject changes to a closed subscriber. The status `closed` is final."""
     if subscriber.status == "closed":
-        raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed")
+        raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed.")
 
 
 def not_found() -> ApiError:

@@ -174,4 +174,4 @@ def _map_unique_violations() -> Iterator[None]:
         raise ApiError(_UNIQUE_VIOLATION_CODES[error.constraint_name]) from None
     except asyncpg.DeadlockDetectedError:
         # Two concurrent updates were swapping phone numbers or document numbers.
-        raise unavailable("Another change was in the way; nothing was changed") from None
+        raise unavailable("The update conflicted with another one. Try again.") from None

@@ -22,8 +22,8 @@ from tapgate.store.conditions import Conditions
 from tapgate.subscribers.model import Subscriber, require_not_closed
 
 _REJECTION_MESSAGES: Final = {
-    "api_key": "Restricted subscribers are closed to API keys",
-    "admin": "Verify a code sent to the subscriber's phone first",
+    "api_key": "API keys cannot access restricted subscribers.",
+    "admin": "Verify a one-time code sent to the subscriber's phone first.",
 }
 
 

@@ -26,7 +26,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
             raise build_missing_field_error("subscriber_id")
         if self.subscriber_id is not None and self.card_serial is not None:
             # The two fields could identify different subscribers.
-            raise invalid_field("card_serial", "must not be given together with subscriber_id")
+            raise invalid_field("card_serial", "must not be combined with subscriber_id")
 
     @property
     def customer(self) -> Party:

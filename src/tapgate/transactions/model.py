@@ -95,9 +95,7 @@ class UserIdRule(Rule):
 
     def check(self, value: str) -> str:
         if parse_user_id(value) is None:
-            raise InvalidValueError(
-                "must be the id of a subscriber, an agent, a processor or a partner"
-            )
+            raise InvalidValueError("must be the ID of a subscriber, agent, processor or partner")
         return value
 
     def to_json_schema(self) -> dict[str, Any]:

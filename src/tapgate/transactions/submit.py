@@ -80,21 +80,21 @@ class ReceiptFields:
 
     def build_message(self, done: str) -> str:
         if self.status == "under_review":
-            return "Held for review; the money moves when the review is over"
+            return "Held for review. No money moves until the review is complete."
         return done
 
     @property
     def payer_balance(self) -> str:
         """Return the payer's available balance."""
         balance, _ = self.balances
-        assert balance is not None, "the platform's own accounts have no balance to show"
+        assert balance is not None, "platform accounts have no balance"
         return balance
 
     @property
     def payee_balance(self) -> str:
         """Return the available balance of a payee that is not a subscriber."""
         balance = self.visible_payee_balance
-        assert balance is not None, "only the platform and hidden subscribers show no balance"
+        assert balance is not None, "only platform accounts and hidden subscribers have no balance"
         return balance
 
     @property

@@ -31,7 +31,7 @@ class NotEmptyRule(Rule):
 
     def check(self, value: list[str]) -> list[str]:
         if not value:
-            raise InvalidValueError("must not be empty")
+            raise InvalidValueError("must have at least one scope")
         return list(dict.fromkeys(value))
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class CidrRule(Rule):
         if isinstance(network, IPv6Network) and (
             address.ipv4_mapped or address.scope_id is not None  # type: ignore[union-attr]
         ):
-            raise InvalidValueError("must not be an IPv4-mapped network or have a zone")
+            raise InvalidValueError("must not be an IPv4-mapped network or have a zone ID")
         return str(network)
 
     def to_json_schema(self) -> dict[str, Any]:
@@ -72,11 +72,11 @@ class OrEmptyRule(Rule):
         if value == "":
             return value
         if isinstance(self._rule, IntegerRange) and not isinstance(value, int):
-            raise InvalidValueError("must be a whole number, or empty")
+            raise InvalidValueError("must be a whole number or empty")
         return self._rule.check(value)
 
     def to_json_schema(self) -> dict[str, Any]:
-        description = {"description": "an empty string resets it to the default"}
+        description = {"description": "An empty string resets it to the default."}
         if isinstance(self._rule, IntegerRange):
             return self._rule.to_json_schema() | {"pattern": "^$"} | description
         return description
@@ -129,7 +129,7 @@ class ApiKeyWithSecret(ApiKeyRecord, frozen=True, kw_only=True):
 
 
 def not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such API key")
+    return ApiError(Code.NOT_FOUND, "No such API key.")
 
 
 def decode_id(text: str) -> int:

@@ -27,7 +27,7 @@ async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSec
     `FORBIDDEN`. Without `expires_at` the key does not expire.
     """
     admin_id = call.principal.admin_id
-    assert admin_id is not None, "the endpoint is open to admins only"
+    assert admin_id is not None, "only admins can access this endpoint"
     key, secret = await operations.create(call.services, call.origin, body, created_by=admin_id)
     return model.to_record_with_secret(key, secret)
 

@@ -57,7 +57,7 @@ def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
     problems: dict[str, str] = {}
     for place, rule in enumerate(rules.data):
         if (rule.type, rule.tier) in seen:
-            problems[f"data[{place}].tier"] = f"has another rule for {rule.type}"
+            problems[f"data[{place}].tier"] = f"is a duplicate for {rule.type}"
         seen.add((rule.type, rule.tier))
     if problems:
         message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())

@@ -26,7 +26,7 @@ class ApiConnectionError(TapgateError):
     """
 
     def __str__(self) -> str:
-        return f"the gateway cannot be reached [{self.request_id}]"
+        return f"could not connect to the gateway [{self.request_id}]"
 
 
 class OutcomeUnknownError(TapgateError):
@@ -37,7 +37,7 @@ class OutcomeUnknownError(TapgateError):
     """
 
     def __str__(self) -> str:
-        return f"the answer did not come, it may have taken place [{self.request_id}]"
+        return f"no response received; the request may have been executed [{self.request_id}]"
 
 
 class UnexpectedResponseError(TapgateError):
@@ -49,7 +49,7 @@ class UnexpectedResponseError(TapgateError):
         self.status = status
 
     def __str__(self) -> str:
-        return f"an answer with status {self.status} that is not the gateway's [{self.request_id}]"
+        return f"unexpected response with status {self.status} [{self.request_id}]"
 
 
 class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):

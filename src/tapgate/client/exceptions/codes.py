@@ -14,8 +14,8 @@ from tapgate.client.exceptions.base import (
 from tapgate.errors import Code
 
 
-class InsufficientFundsError(TransactionDeclinedError):
-    """The payer's balance or float is too low."""
+class InsufficientFundsError(TransactionDeclinedError, code=Code.INSUFFICIENT_FUNDS):
+    """Insufficient funds. Also the base class for an agent's insufficient float."""
 
     @property
     def available(self) -> Decimal | None:
@@ -61,7 +61,7 @@ class InvalidPinError(BadRequestError, code=Code.INVALID_PIN):
 
 
 class SamePinError(BadRequestError, code=Code.SAME_PIN):
-    """The new PIN is the same as the old one."""
+    """The new PIN must differ from the current PIN."""
 
 
 class InvalidOtpError(BadRequestError, code=Code.INVALID_OTP):
@@ -82,11 +82,7 @@ class MaxChildCardsError(BadRequestError, code=Code.MAX_CHILD_CARDS):
 
 
 class MissingParentError(BadRequestError, code=Code.MISSING_PARENT):
-    """A sub-agent needs a parent agent."""
-
-
-class InsufficientBalanceError(InsufficientFundsError, code=Code.INSUFFICIENT_FUNDS):
-    """Insufficient funds."""
+    """A sub-agent requires a parent agent."""
 
 
 class InsufficientFloatError(InsufficientFundsError, code=Code.INSUFFICIENT_FLOAT):

@@ -82,6 +82,6 @@ class WebhookEndpoints(OperationGroup[M]):
 
     @operation
     def redeliver(self, id: str, delivery_id: str) -> Operation[Delivery]:
-        """Redeliver an event under the same id."""
+        """Redeliver an event under the same ID."""
         template = f"{_DELIVERIES_PATH}/{{delivery_id}}/redeliver"
         return build_post(template, Delivery, id=id, delivery_id=delivery_id)

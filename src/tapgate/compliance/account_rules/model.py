@@ -65,7 +65,7 @@ def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) ->
         }
         raise ApiError(
             Code.VALIDATION_FAILED,
-            "A day's limit is within the month's",
+            "The daily limit must not exceed the monthly limit.",
             details={"fields": fields},
         )
     return after

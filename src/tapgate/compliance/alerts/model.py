@@ -162,9 +162,13 @@ def require_unresolved(alert: Alert) -> None:
 def require_transaction_decision(alert: Alert, resolution: Resolution) -> None:
     """Require a transaction decision if the alert holds a transaction, and reject one otherwise."""
     if alert.review and resolution.transaction_decision is None:
-        raise invalid_field("transaction_decision", "is needed: a transaction is held for review")
+        raise invalid_field(
+            "transaction_decision", "is required, because a transaction is held for review"
+        )
     if not alert.review and resolution.transaction_decision is not None:
-        raise invalid_field("transaction_decision", "has no meaning: no transaction is held")
+        raise invalid_field(
+            "transaction_decision", "must not be set, because no transaction is held for review"
+        )
 
 
 def not_found() -> ApiError:

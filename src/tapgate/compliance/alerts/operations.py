@@ -130,18 +130,18 @@ async def _resolve_decided_review(
     async with call.services.database.transaction() as tx:
         status = await queries.get_transaction_status(tx, alert.transaction_id)
         closed = await _resolve_alert(tx, call, alert.id, resolution, {})
-    return closed, f"Alert resolved; its transaction had been decided before: {status}"
+    return closed, f"Alert resolved. The transaction was decided earlier: {status}."
 
 
 def _build_message(release: bool, answer: TransactionResult) -> str:
     if not release:
-        return "Alert resolved; the transaction was rejected and its funds are free again"
+        return "Alert resolved. The transaction was rejected and its funds returned to the sender."
     if answer.status == "completed":
-        return "Alert resolved; the transaction was released"
+        return "Alert resolved. The transaction was released."
     code = (answer.details or {}).get("failure_code")
     return (
-        f"Alert resolved; the transaction could not be released ({code}): it failed and its funds"
-        " are free again"
+        f"Alert resolved. The transaction could not be released ({code})."
+        " Its funds were returned to the sender."
     )
 
 

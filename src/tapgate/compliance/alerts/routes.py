@@ -71,7 +71,7 @@ async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreat
     """
     alert, new = await operations.create(call, body)
     record = await _to_record(call, alert)
-    message = "Alert created" if new else "This alert is open already; it occurred once more"
+    message = "Alert created" if new else "Alert is already open. Its occurrence count increased."
     answer = AlertCreated(message=message, alert_id=record.id, alert=record)
     return Reply(answer, status=201 if new else 200)
 

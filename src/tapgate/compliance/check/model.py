@@ -32,8 +32,8 @@ _BLOCKED_SEVERITY: Final = "HIGH"
 _LIMIT_SEVERITY: Final = "MEDIUM"
 
 _ACTION_TEXTS: Final = {
-    "alert": "an alert would be raised",
-    "review": "it would be held for review",
+    "alert": "An alert would be raised.",
+    "review": "The transaction would be held for review.",
 }
 
 
@@ -75,7 +75,9 @@ def build_result(assessment: Assessment) -> ComplianceCheckResult:
     for match in assessment.matches:
         severities.append(match.rule.severity)
         if match.rule.action in _ACTION_TEXTS:
-            sentence = f"More than a compliance rule expects; {_ACTION_TEXTS[match.rule.action]}"
+            sentence = (
+                f"Over the threshold of a compliance rule. {_ACTION_TEXTS[match.rule.action]}"
+            )
             violations.append(Violation(match.rule.type, sentence))
     level, score = _rate_risk(severities)
     return ComplianceCheckResult(

@@ -27,7 +27,7 @@ async def check_compliance(
     """Check a transaction without executing it.
 
     The check covers status, limits and compliance rules. No money is moved, and nothing is recorded
-    or counted. `violations` lists the error codes that would refuse the transaction, and the types
+    or counted. `violations` lists the error codes that would decline the transaction, and the types
     of the rules that would raise an alert or hold it.
 
     `risk_level` is the highest severity among them. `score` is 0 if there are none, and otherwise

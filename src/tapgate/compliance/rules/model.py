@@ -21,9 +21,9 @@ AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
 MAX_RULES: Final = 100  # each rule adds latency to every payment that it screens
 
 _UNSUPPORTED_TYPES_MESSAGES: Final = {
-    chart.PAYER: "includes types that a subscriber never pays:",
-    chart.PAYEE: "includes types that a subscriber never receives:",
-    chart.AGENT: "includes types without an agent:",
+    chart.PAYER: "must not include types that a subscriber never pays:",
+    chart.PAYEE: "must not include types that a subscriber never receives:",
+    chart.AGENT: "must not include types without an agent:",
 }
 
 
@@ -36,7 +36,7 @@ class ThresholdRule(Rule):
         return value
 
     def to_json_schema(self) -> dict[str, Any]:
-        return {"description": "An amount as a decimal string, or a count, by the rule's type"}
+        return {"description": "A decimal amount or a count, depending on the rule's type"}
 
 
 RuleType = Annotated[
@@ -187,7 +187,7 @@ def _require_currency(given: str | None, currency: str) -> None:
 
 
 def _build_window_error(kind: str) -> ApiError:
-    return invalid_field("window_seconds", f"does not belong to a rule of type {kind}")
+    return invalid_field("window_seconds", f"must not be set for a rule of type {kind}")
 
 
 def _require_consistent(rule: StoredRule, given: NewRule | RuleUpdate) -> None:
@@ -240,7 +240,7 @@ def _parse_count(threshold: str | int, _currency: str) -> int:
 def require_below_limit(count: int) -> None:
     if count >= MAX_RULES:
         raise ApiError(
-            Code.VALIDATION_FAILED, f"There are already {MAX_RULES} rules; delete one first"
+            Code.VALIDATION_FAILED, f"The limit of {MAX_RULES} rules is reached. Delete one first."
         )
 
 

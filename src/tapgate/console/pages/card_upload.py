@@ -61,7 +61,7 @@ async def upload_cards(request: PageRequest) -> Reply[bytes]:
 def _format_error(error: ApiError) -> str:
     fields = (error.details or {}).get("fields", {})
     if not fields:
-        return f"{error.message or error.error}."
+        return error.message or f"{error.error}."
     return " ".join(f"The {name} {sentence}." for name, sentence in fields.items())
 
 

@@ -163,11 +163,11 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def endpoint_not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such webhook endpoint")
+    return ApiError(Code.NOT_FOUND, "No such webhook endpoint.")
 
 
 def delivery_not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such delivery")
+    return ApiError(Code.NOT_FOUND, "No such delivery.")
 
 
 def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:

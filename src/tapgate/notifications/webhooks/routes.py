@@ -134,7 +134,7 @@ async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Pa
     errors=(Code.NOT_FOUND,),
 )
 async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
-    """Redeliver an event under the same id, regardless of its delivery status.
+    """Redeliver an event under the same ID, regardless of its delivery status.
 
     If the endpoint is paused or disabled, the delivery stays queued until the endpoint is active.
     """

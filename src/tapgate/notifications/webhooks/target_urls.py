@@ -90,20 +90,18 @@ class TargetUrlRule(Rule):
 def parse_url(url: str) -> SplitResult:
     """Split a webhook URL; reject unusual spellings, such as user info or odd address forms."""
     if _URL_CHARACTERS.fullmatch(url) is None:
-        raise TargetRejectedError("must be a URL, in ASCII")
+        raise TargetRejectedError("must be a URL in ASCII")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise TargetRejectedError("must be a URL") from None
     if parts.scheme not in _SCHEMES:
-        raise TargetRejectedError("must begin with https://")
+        raise TargetRejectedError("must start with https://")
     if "@" in parts.netloc:
-        raise TargetRejectedError("must not contain a user name or a password")
+        raise TargetRejectedError("must not contain a user name or password")
     if not host or port == 0 or not (_parse_ip_literal(host) or _is_host_name(host)):
-        raise TargetRejectedError(
-            "must name a host, by its name or in the usual form of an address"
-        )
+        raise TargetRejectedError("must have a valid host name or IP address")
     return parts
 
 
@@ -111,15 +109,15 @@ async def require_public(url: str, resolve: Resolver) -> list[str]:
     """Return the addresses of a URL's host; reject the URL unless all of them are public."""
     parts = parse_url(url)
     if parts.scheme != "https":
-        raise TargetRejectedError("must begin with https://")
+        raise TargetRejectedError("must start with https://")
     host = parts.hostname or ""
     if "." not in host.rstrip(".") and ":" not in host:
-        raise TargetRejectedError("must not name a host of a private network")
+        raise TargetRejectedError("must not point to a host in a private network")
     if host.rstrip(".").endswith(_LOCAL_SUFFIXES):
-        raise TargetRejectedError("must not name a host of a private network")
+        raise TargetRejectedError("must not point to a host in a private network")
     found = await resolve_addresses(url, resolve)
     if not all(is_public_address(ip_address(address)) for address in found):
-        raise TargetRejectedError("must not lead to a private address")
+        raise TargetRejectedError("must not resolve to a private IP address")
     return found
 
 
@@ -128,7 +126,7 @@ async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     host = parse_url(url).hostname or ""
     found = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
     if not found:
-        raise OSError("the name has no address")
+        raise OSError("the host name has no address")
     return found
 
 
@@ -153,7 +151,7 @@ def _resolve_host(host: str) -> Sequence[str]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # the name cannot be IDNA-encoded
-        raise OSError("not a name") from error
+        raise OSError("invalid host name") from error
     return [str(address[0]) for *_, address in found]
 
 

@@ -27,7 +27,7 @@ async def delete(call: RequestContext, partner_id: int, key_id: int) -> None:
         await partners.require_exists(tx, partner_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=partner_id)
         if ticket is None:
-            raise ApiError(Code.NOT_FOUND, "The partner has no such key")
+            raise ApiError(Code.NOT_FOUND, "The partner has no such key.")
         changes = {"partner_id": (ids.encode(ids.PARTNER, partner_id), None)}
         await _trail.record(tx, call, ids.encode(ids.KEY, key_id), "deleted", changes=changes)
     await services.signals.wait_for_acks(ticket)

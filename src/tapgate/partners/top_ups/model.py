@@ -27,7 +27,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
             raise build_missing_field_error("card_serial")
         if self.card_serial is not None and self.phone_number is not None:
             # The two could identify different subscribers.
-            raise invalid_field("card_serial", "must not be given together with phone_number")
+            raise invalid_field("card_serial", "must not be combined with phone_number")
 
 
 class FundFromPartner(CustomerMoneyRequest, kw_only=True):

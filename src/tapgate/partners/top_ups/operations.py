@@ -96,7 +96,8 @@ async def _require_valid_signature(call: RequestContext, partner_id: int, raw_bo
     )
     if sender is None or not genuine:
         raise ApiError(
-            Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE_HEADER} is missing or wrong"
+            Code.UNAUTHORIZED,
+            f"The partner is unknown, or {_SIGNATURE_HEADER} is missing or invalid.",
         )
     if sender.is_suspended:
         raise ApiError(Code.PARTNER_SUSPENDED)
@@ -128,5 +129,5 @@ def require_partner(call: RequestContext, body: FundFromPartner) -> None:
 def _get_paying_partner_id(call: RequestContext, body: FundFromPartner) -> int:
     own, named = call.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own is not None and body.partner_id is not None and named != own:
-        raise invalid_field("partner_id", "must be the partner's who signs")
+        raise invalid_field("partner_id", "must be the partner that signs the request")
     return named if own is None else own

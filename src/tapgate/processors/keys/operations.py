@@ -37,7 +37,7 @@ async def delete(call: RequestContext, processor_id: int, key_id: int) -> None:
         await processors.require_exists(tx, processor_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
         if ticket is None:
-            raise ApiError(Code.NOT_FOUND, "The processor has no such key")
+            raise ApiError(Code.NOT_FOUND, "The processor has no such key.")
         changes = {"processor_id": (ids.encode(ids.PROCESSOR, processor_id), None)}
         await _record_audit_entry(tx, call, key_id, "deleted", changes)
     await services.signals.wait_for_acks(ticket)

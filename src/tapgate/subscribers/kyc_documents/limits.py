@@ -34,8 +34,8 @@ async def get_limit_error(
 
 
 _LIMIT_MESSAGES: Final = {
-    "undecided_per_type": "{} documents of this type already wait for a decision",
-    "per_day": "At most {} documents can be uploaded in 24 hours",
+    "undecided_per_type": "{} documents of this type are already waiting for a decision.",
+    "per_day": "At most {} documents can be uploaded in 24 hours. Try again later.",
 }
 
 

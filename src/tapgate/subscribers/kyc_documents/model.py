@@ -75,7 +75,7 @@ def decode_document_id(text: str) -> int:
 
 
 def not_found() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such document")
+    return ApiError(Code.NOT_FOUND, "No such document.")
 
 
 def build_seal_context(document_id: int) -> bytes:

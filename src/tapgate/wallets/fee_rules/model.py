@@ -14,10 +14,10 @@ from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 
 _FEE_EXEMPT_REASONS: Final = {
-    chart.REFUND: "gives the whole amount back, so it has no fee",
-    chart.COMMISSION_PAYOUT: "pays out all there is, so it has no fee",
-    chart.AGENT_FUND: "is paid in by the platform, which does not charge itself",
-    chart.PARTNER_DEPOSIT: "is paid in by the platform, which does not charge itself",
+    chart.REFUND: "must not have a fee: refunds return the full amount",
+    chart.COMMISSION_PAYOUT: "must not have a fee: payouts empty the account",
+    chart.AGENT_FUND: "must not have a fee: the platform makes the deposit",
+    chart.PARTNER_DEPOSIT: "must not have a fee: the platform makes the deposit",
 }
 
 
@@ -98,13 +98,11 @@ def _validate_steps(kind: str, ladder: list[tuple[int, StoredFeeStep]]) -> dict[
         if step.payer != first.payer:
             problems[f"data[{place}].payer"] = "must be the same in all steps of a type"
         if reached is None:
-            problems[f"data[{place}].up_to"] = "follows a step without an end"
+            problems[f"data[{place}].up_to"] = "must not follow a step without an upper bound"
         elif step.up_to is not None and step.up_to <= reached:
-            problems[f"data[{place}].up_to"] = "must be more than that of the step before"
+            problems[f"data[{place}].up_to"] = "must be greater than in the previous step"
         else:
             reached = step.up_to
     if last.up_to is not None:
-        problems.setdefault(
-            f"data[{last_place}].up_to", "must be null in the last step of a type: it has no end"
-        )
+        problems.setdefault(f"data[{last_place}].up_to", "must be null in the last step of a type")
     return problems

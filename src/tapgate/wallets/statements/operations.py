@@ -87,7 +87,8 @@ async def issue_file(
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
             raise ApiError(
                 Code.RATE_LIMITED,
-                f"The subscriber has {MAX_FILES} statement files; they expire after 24 hours",
+                f"The subscriber already has {MAX_FILES} statement files,"
+                " which expire after 24 hours.",
                 headers={"Retry-After": str(_CLEANUP_INTERVAL_SECONDS)},
             )
         await queries.add_file(

@@ -165,7 +165,7 @@ class _PdfRenderer:
             self._draw_row(line, bottom + _ROW_HEIGHT)
         if not self._statement.movements:
             self._draw_text(
-                _DATE_X, y - 15, "No money moved in this period.", REGULAR, 8.5, _MUTED_COLOR
+                _DATE_X, y - 15, "No transactions in this period.", REGULAR, 8.5, _MUTED_COLOR
             )
 
     def _draw_row(self, line: StatementLine, top: float) -> None:

@@ -65,7 +65,7 @@ async def download_statement(call: RequestContext, token: str) -> Reply[bytes]:
     """Download a statement file (CSV or PDF) with its link."""
     found = await operations.fetch_file(call.services, token)
     if found is None:
-        raise ApiError(Code.NOT_FOUND, "There is no statement behind this link, or no more")
+        raise ApiError(Code.NOT_FOUND, "The statement does not exist or the link has expired.")
     file, content = found
     name = f"statement-{file.period.first}-{file.period.last}.{file.format}"
     return Reply(
