@@ -186,7 +186,7 @@ def to_proof_record(recorded: proofs.StoredProof) -> ProofRecord:
 def to_ledger_proof(recorded: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:
     return LedgerProof(
         **msgspec.structs.asdict(to_proof_record(recorded)),
-        message="Every claim about the books holds" if proof.is_valid else "The books do not hold",
+        message="All ledger checks passed" if proof.is_valid else "Ledger checks failed",
         claims=[
             LedgerClaim(
                 claim=finding.claim,

@@ -81,7 +81,7 @@ async def verify_ledger(call: RequestContext) -> tuple[proofs.StoredProof, Proof
     except AlreadyRunningError:
         raise ApiError(
             Code.RATE_LIMITED,
-            "The books are being proven already; ask again when that is done",
+            "A ledger verification is already running. Try again when it has finished",
             headers={"Retry-After": "1"},
         ) from None
     return recorded, proof
