@@ -109,7 +109,7 @@ async def test_stale_fee_form_does_not_overwrite_another_admins_change(
     )
     between = await get_fee_rules(world)
     answer = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
-    assert "Somebody else has changed this meanwhile" in answer.text
+    assert "Someone else changed this record" in answer.text
     assert await get_fee_rules(world) == between
 
 

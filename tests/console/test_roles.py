@@ -90,7 +90,7 @@ async def test_navigation_lists_exactly_the_pages_the_role_may_open(
         answer = await visitor.get(address)
         assert answer.status_code == (200 if address in shown else 403), address
         if answer.status_code == 403:
-            assert "Those who may: " in answer.text
+            assert "Available to: " in answer.text
 
 
 async def test_list_pages_offer_only_actions_the_role_may_perform(
@@ -128,7 +128,7 @@ async def test_forbidden_page_names_the_allowed_roles(visitors: ConsoleClients) 
     support = await visitors.create_signed_in("S")
     answer = await support.get("/console/audit")
     assert answer.status_code == 403
-    assert "Those who may: Compliance user, System admin." in answer.text
+    assert "Available to: Compliance, System admin." in answer.text
     part = await support.get_partial("/console/audit/verify")
     assert part.status_code == 403 and "<html" not in part.text
 

@@ -62,7 +62,7 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
     late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # submitting it again is just as stale
         answer = await ada.post_partial(address, late)
-        assert "changed this meanwhile" in answer.text and 'value="Amie"' in answer.text
+        assert "Someone else changed this record" in answer.text and 'value="Amie"' in answer.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
     record = await world.client.get(
         f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
@@ -100,7 +100,7 @@ async def test_support_staff_see_that_a_code_was_not_delivered(
     open_one, closed = await world.create_subscriber(), await world.create_restricted_subscriber()
     for record in (open_one, closed):
         path = f"/console/subscribers/{record['id']}"
-        assert "none sent in the last 30 days" in (await sorie.get(path)).text
+        assert "None sent in the last 30 days" in (await sorie.get(path)).text
         await _request_code(world, record["id"], "failed", error_code="131026")
         assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
         world.advance_clock(minutes=1)

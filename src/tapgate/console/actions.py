@@ -39,7 +39,7 @@ class Field(NamedTuple):
 #: How long the old secret stays valid after a rotation.
 GRACE_FIELD: Final = Field(
     "grace_seconds",
-    "The old one ends",
+    "Previous one expires",
     "whole_choice",
     (
         ("0", "Immediately"),

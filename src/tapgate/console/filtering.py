@@ -37,7 +37,9 @@ async def get_filtered_list(
 def _get_invalid_filters(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
     if error.code is Code.OTP_REQUIRED and "card_serial" in asked:
         # The message must not reveal whose card it is.
-        return {"card_serial": "is a restricted subscriber's: ask for a code on their page first"}
+        return {
+            "card_serial": "belongs to a restricted customer. Request an access code on their page"
+        }
     if error.code is not Code.VALIDATION_FAILED:
         return {}
     fields: Mapping[str, str] = (error.details or {}).get("fields", {})

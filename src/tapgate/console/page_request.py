@@ -104,7 +104,10 @@ class PageRequest:
         return self._internal_api.can_call(self.principal, endpoint, field)
 
     async def require_access(
-        self, endpoint: str, field: str | None = None, sentence: str = "Your role may not do this"
+        self,
+        endpoint: str,
+        field: str | None = None,
+        sentence: str = "Your role doesn't have access to this",
     ) -> None:
         """Require access to an endpoint.
 
@@ -115,7 +118,7 @@ class PageRequest:
     async def get_file(self, path: str) -> Reply[bytes]:
         """Return a file from the API, with the console's security headers."""
         reply = await self.get(path)
-        assert isinstance(reply, Reply), "only asked of endpoints that give files"
+        assert isinstance(reply, Reply), "the endpoint does not return a file"
         reply.headers = {**reply.headers, **SECURITY_HEADERS}
         return reply
 
@@ -231,5 +234,5 @@ def build_path(template: str, names: Mapping[str, str]) -> str:
     for name, value in names.items():
         path = path.replace(f"{{{name}}}", quote(value, safe=""))
     if "{" in path:
-        raise ApiError(Code.INVALID_REQUEST, "The address of this page is not complete")
+        raise ApiError(Code.INVALID_REQUEST, "The URL is incomplete. Go back and try again.")
     return path

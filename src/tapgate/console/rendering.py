@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tapgate import ids
+from tapgate.console.labels import get_decline_reason, get_transaction_status_label, humanize
 
 #: id prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
@@ -22,10 +23,6 @@ _PAGES_BY_PREFIX: Final = {
     ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
 }
-
-_SPELLINGS: Final = {
-    short.lower(): short for short in ("API", "CSV", "ID", "KYC", "NFC", "OTP", "P2P", "PIN", "POS")
-} | {"cashin": "cash-in", "cashout": "cash-out"}
 
 
 @cache
@@ -42,6 +39,8 @@ def build_environment(*packages: str) -> Environment:
         "money": format_amount,
         "format_time": format_time,
         "humanize": humanize,
+        "transaction_status": get_transaction_status_label,
+        "decline_reason": get_decline_reason,
         "number": format_number,
         "age": format_age,
     }
@@ -81,19 +80,6 @@ def format_age(moment: str, now: datetime) -> str:
             count = seconds // size
             return f"{count} {unit}{'s' if count > 1 else ''}"
     return "just now"
-
-
-def humanize(name: str | None) -> str:
-    """Return a label for a name such as `under_review`, `NATIONAL_ID` or `pos_payment`."""
-    if not name:
-        return "–"
-    text = name.replace("_", " ").replace(".", ": ")
-    parts = [
-        _SPELLINGS.get(part.lower(), part)
-        for part in (text.lower() if name.isupper() else text).split(" ")
-    ]
-    sentence = " ".join(parts)
-    return sentence[0].upper() + sentence[1:]
 
 
 def get_page_path(public_id: str | None, may: Callable[[str], bool]) -> str | None:

@@ -96,7 +96,7 @@ def require_same_origin(call: RequestContext) -> None:
     else:
         is_own = not origin or _get_host(origin) == call.get_header(b"host")
     if not is_own:
-        raise ApiError(Code.FORBIDDEN, "This form was sent by a page of another site")
+        raise ApiError(Code.FORBIDDEN, "This form was submitted from another site")
 
 
 def _get_host(origin: str) -> str | None:
@@ -110,6 +110,4 @@ def require_csrf_token(call: RequestContext, principal: Principal, in_form: str 
     given = call.get_header(CSRF_HEADER) or in_form or ""
     expected = get_csrf_token(call, principal)
     if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
-        raise ApiError(
-            Code.FORBIDDEN, "This page is of an earlier session: load it again and repeat"
-        )
+        raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")

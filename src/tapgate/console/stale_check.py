@@ -21,5 +21,5 @@ def require_unchanged(seen: str | None, values: Any) -> None:
     if seen != fingerprint(values):
         raise ApiError(
             Code.INVALID_REQUEST,
-            "Somebody else has changed this meanwhile. Close this form and look again",
+            "Someone else changed this record. Close the form, reload and try again.",
         )

@@ -28,7 +28,7 @@ class Guard:
             )
         return ApiError(
             Code.FORBIDDEN,
-            "The credential lacks the right to do this",
+            "You don't have permission to perform this action",
             details={"required": self._list_required_access(principal)},
         )
 

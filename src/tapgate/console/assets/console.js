@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const UNREACHABLE = "The server does not answer. Nothing was sent twice; try again in a moment.";
+  const UNREACHABLE = "Can't reach the server. Check your connection and try again.";
   const dialog = () => document.getElementById("dialog");
   const shortTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   const longTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
@@ -147,7 +147,7 @@
     const note = form.querySelector("[data-upload-note]");
     if (!note) return;
     const percent = Math.floor((100 * loaded) / total);
-    note.textContent = percent < 100 ? `${percent} % sent` : "Sent. Looking at the rows …";
+    note.textContent = percent < 100 ? `${percent}% uploaded` : "Uploaded. Checking rows…";
     if (percent >= 100) bar.removeAttribute("value");
   }
 
@@ -165,7 +165,7 @@
     const mebibytes = Math.floor(input.dataset.largest / 2 ** 20);
     const tooLarge = size > input.dataset.largest;
     input.setCustomValidity(
-      tooLarge ? `This file is larger than ${mebibytes} MiB.` : size ? "" : "This file is empty.",
+      tooLarge ? `File is larger than ${mebibytes} MiB. Choose a smaller file.` : size ? "" : "File is empty. Choose another file.",
     );
     input.reportValidity();
   }
@@ -183,14 +183,14 @@
     if (!note) return;
     note.replaceChildren();
     note.className = cursor || masked ? "notice" : "";
-    if (masked) note.append("Personal data hidden: the file has rows of restricted subscribers. ");
+    if (masked) note.append("Personal data hidden: the file includes restricted customers. ");
     if (!cursor) return;
     const next = document.createElement("a");
     address.searchParams.set("cursor", cursor);
     next.href = address;
     next.dataset.download = "";
-    next.textContent = "Download the next part";
-    note.append("There are more rows than one file holds. ", next);
+    next.textContent = "Download next file";
+    note.append("The export continues in another file. ", next);
   }
 
   // A file that is fetched here can say that it is not all; one that the browser fetches cannot.

@@ -17,11 +17,11 @@ ACTIONS = (
     Action(
         name="ledger.verify",
         endpoint="POST /api/v1/ledger/verify",
-        title="Prove the books now?",
-        description="Every balance is computed again from the entries alone. Payments go on "
-        "meanwhile; with millions of transactions it takes some time.",
-        button="Prove the books",
-        success_message="The books were proven",
+        title="Verify the ledger now?",
+        description="Recalculates every balance from ledger entries. Payments continue; large "
+        "ledgers take a few minutes.",
+        button="Verify ledger",
+        success_message="Ledger verified.",
         result_template="proof.html",
     ),
 )

@@ -62,7 +62,7 @@ def _get_destination(visit: PageRequest) -> str:
 
 def _format_error(error: ApiError) -> str:
     if error.code in (Code.UNAUTHORIZED, Code.VALIDATION_FAILED):
-        return "The e-mail or the password is not right."
+        return "Incorrect email or password."
     if error.code is Code.RATE_LIMITED:
-        return "Too many tries. Wait some minutes, then try again."
+        return "Too many attempts. Try again in a few minutes."
     return error.message or error.error

@@ -9,10 +9,11 @@ import msgspec
 
 from tapgate import ids
 from tapgate.console.filtering import get_filtered_list
+from tapgate.console.labels import get_transaction_status_label
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
 from tapgate.edge.endpoint import Reply
-from tapgate.errors import TABLE, ApiError, Code
+from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.transactions.model import TRANSACTION_STATUSES, TRANSACTION_TYPES
 
@@ -21,7 +22,7 @@ pages = Pages()
 _LIST_PATH: Final = "/api/v1/transactions"
 _ALERTS_PATH: Final = "/api/v1/compliance/alerts"
 _FILTERS: Final = {
-    "user_id": "User",
+    "user_id": "Party ID",
     "card_serial": "Card",
     "type": "Type",
     "status": "Status",
@@ -41,7 +42,9 @@ async def list_transactions(visit: PageRequest) -> Reply[bytes]:
         found=found,
         wrong=wrong,
         types=TRANSACTION_TYPES,
-        statuses=TRANSACTION_STATUSES,
+        statuses=[
+            (status, get_transaction_status_label(status)) for status in TRANSACTION_STATUSES
+        ],
         filters=urlencode(visit.query.pick(*_FILTERS)),
     )
 
@@ -75,7 +78,6 @@ async def show_transaction(visit: PageRequest, id: str) -> Reply[bytes]:
         total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
         chain=chain,
         refundable=_get_refundable_amount(record),
-        failure=_get_failure_message(record["failure_code"]),
         failure_details=_to_text_values(record.get("failure_details") or {}),
         metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
@@ -89,7 +91,7 @@ def _redirect_to_subscriber(visit: PageRequest, error: ApiError) -> Reply[bytes]
         raise error
     return visit.redirect(
         build_path("/console/subscribers/{id}", {"id": user_id}),
-        "These transactions are of a restricted subscriber. Ask for a code first, then come back.",
+        "This customer is restricted. Request an access code to see their transactions.",
     )
 
 
@@ -98,10 +100,6 @@ def _get_refundable_amount(record: dict[str, Any]) -> str | None:
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
     return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
-
-
-def _get_failure_message(code: str | None) -> str | None:
-    return None if code is None else TABLE[Code(code)][1]
 
 
 def _to_text_values(values: dict[str, Any]) -> dict[str, str]:
