@@ -195,7 +195,10 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
     await dialog.get_by_role("button", name="Register").dblclick()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
     assert asked == ["GET", "POST"]
-    assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"
+    assert (
+        await page.evaluate("sessionStorage.getItem('left')")
+        == "dialog-content htmx-request, disabled"
+    )
 
 
 async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) -> None:

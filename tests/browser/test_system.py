@@ -31,7 +31,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     await expect(dialog.get_by_label("Name")).to_have_value("Card reports")
     await dialog.get_by_label(re.compile("see cards")).check()
     await dialog.get_by_role("button", name="Create key").click()
-    await expect(dialog).to_contain_text("it is not shown again")
+    await expect(dialog).to_contain_text("You won't be able to see it again")
     assert await tab.find_axe_violations() == []
     key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
     assert key is not None and key.startswith("svc_test_")

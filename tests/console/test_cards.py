@@ -67,7 +67,7 @@ async def test_invalid_filters_are_reported_and_ignored(ada: ConsoleClient, worl
     shown = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
     assert "Subscriber must be" in shown and serial in shown
     part = (await ada.get_partial("/console/cards?status=NONSENSE")).text
-    assert 'id="wrong-filters" role="alert" hx-swap-oob="true"><p' in part and serial in part
+    assert 'id="filter-errors" role="alert" hx-swap-oob="true"><p' in part and serial in part
     part = (await ada.get_partial("/console/cards?search=NEW")).text
     assert 'hx-swap-oob="true"></div>' in part, "what was said before is taken back"
 

@@ -46,7 +46,7 @@ async def test_unknown_path_gets_a_404_page(ada: ConsoleClient, stranger: Consol
     for visitor in (ada, stranger):
         for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
             answer = await visitor.get(path)
-            assert answer.status_code == 404 and "Page not found." in answer.text
+            assert answer.status_code == 404 and "<h1>Page not found</h1>" in answer.text
 
 
 async def test_unsupported_method_gets_405_with_an_allow_header(ada: ConsoleClient) -> None:

@@ -72,7 +72,7 @@ async def test_form_contains_only_fields_the_role_may_send(
         if act.prefill_path is not None or not _is_allowed(endpoint, role, act.required_field):
             continue
         form = (await visitor.get_partial(_build_url(act))).text
-        assert 'class="act"' in form, f"{act.name}: {form}"
+        assert 'class="dialog-content"' in form, f"{act.name}: {form}"
         for field in set(_FIELD.findall(form)) - {"request_id"}:
             assert _is_allowed(endpoint, role, field), f"{role} {act.name} {field}"
         for field in act.fields:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tapgate import ids
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 
@@ -49,6 +50,23 @@ _DECLINE_REASONS: Final[Mapping[str, str]] = {
     Code.MAX_BALANCE_EXCEEDED: "Over the recipient's maximum balance",
 }
 
+#: Labels of resources, by the prefix of their ids or the name of the path parameter.
+_RESOURCE_LABELS: Final[Mapping[str, str]] = {
+    ids.SUBSCRIBER: "Customer",
+    ids.AGENT: "Agent",
+    ids.PROCESSOR: "Merchant",
+    ids.TERMINAL: "Terminal",
+    ids.PARTNER: "Partner",
+    ids.ALERT: "Alert",
+    ids.RULE: "Rule",
+    ids.ADMIN: "Administrator",
+    ids.KEY: "API key",
+    ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
+    ids.DELIVERY: "Delivery",
+    "serial": "Card",
+    "api_key_id": "Signing key",
+}
+
 
 def humanize(name: str | None) -> str:
     """Return a label for a name such as `under_review`, `NATIONAL_ID` or `card.linked`."""
@@ -69,3 +87,9 @@ def get_transaction_status_label(status: str) -> str:
 def get_decline_reason(code: str) -> str:
     """Return the reason of a decline, such as `Insufficient funds`."""
     return _DECLINE_REASONS.get(code) or TABLE[Code(code)][1]
+
+
+def get_resource_label(parameter: str, value: str) -> str:
+    """Return the kind of resource that a path parameter identifies, such as `Customer`."""
+    label = _RESOURCE_LABELS.get(value[:4]) or _RESOURCE_LABELS.get(parameter)
+    return label or humanize(parameter)

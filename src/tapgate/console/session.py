@@ -33,8 +33,8 @@ async def authenticate(call: RequestContext, charge: Charge) -> Principal | None
         return None
     try:
         return await call.services.authenticator.sessions.authenticate(token, charge)
-    except ApiError as refusal:
-        if refusal.code is not Code.UNAUTHORIZED:
+    except ApiError as error:
+        if error.code is not Code.UNAUTHORIZED:
             raise
         return None
 
@@ -53,9 +53,9 @@ def clear_session(call: RequestContext) -> str:
     return _build_cookie(call, _get_cookie_name(call, _SESSION_COOKIES), "", 0)
 
 
-def set_flash(call: RequestContext, sentence: str) -> str:
+def set_flash(call: RequestContext, message: str) -> str:
     """Return the `Set-Cookie` value of a flash message for the next page."""
-    text = base64.urlsafe_b64encode(sentence[:_MAX_FLASH_LENGTH].encode()).decode()
+    text = base64.urlsafe_b64encode(message[:_MAX_FLASH_LENGTH].encode()).decode()
     return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), text, _FLASH_SECONDS)
 
 

@@ -28,7 +28,7 @@ class Guard:
             )
         return ApiError(
             Code.FORBIDDEN,
-            "You don't have permission to perform this action",
+            "You don't have access to this resource",
             details={"required": self._list_required_access(principal)},
         )
 

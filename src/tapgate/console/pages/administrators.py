@@ -60,6 +60,6 @@ ACTIONS = (
 
 
 @pages.get("/console/administrators")
-async def list_administrators(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
-    return visit.render("administrators/list.html", found=found)
+async def list_administrators(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("administrators/list.html", found=found)

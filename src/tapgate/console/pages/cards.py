@@ -100,8 +100,8 @@ ACTIONS = (
 
 @pages.get("/console/cards")
 async def list_cards(visit: PageRequest) -> Reply[bytes]:
-    found, wrong = await get_filtered_list(visit, "/api/v1/cards", _FILTERS)
-    return visit.render("cards/list.html", found=found, wrong=wrong)
+    found, filter_errors = await get_filtered_list(visit, "/api/v1/cards", _FILTERS)
+    return visit.render("cards/list.html", found=found, filter_errors=filter_errors)
 
 
 @pages.get("/console/cards/{serial}")

@@ -79,7 +79,7 @@ def _render_form(
             wrong[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
     return visit.render(
         "limits/commission.html",
-        act=_CHANGE_ACTION,
+        action=_CHANGE_ACTION,
         address=visit.context.path,
         error=error,
         is_marked=bool(wrong),

@@ -188,7 +188,7 @@ def _render_form(
     is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
     return visit.render(
         "limits/fee.html",
-        act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
+        action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
         address=visit.context.path,
         error=error,
         wrong=wrong,

@@ -28,17 +28,17 @@ ACTIONS = (
 
 
 @pages.get("/console")
-async def show_overview(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get("/api/v1/overview", visit.query.pick("period"))
-    return visit.render(
+async def show_overview(request: PageRequest) -> Reply[bytes]:
+    found = await request.get("/api/v1/overview", request.query.pick("period"))
+    return request.render(
         "overview.html",
         found=found,
         periods=PERIODS,
-        volume=_build_chart(visit, found, "amount"),
-        counts=_build_chart(visit, found, "completed", "failed"),
+        volume=_build_chart(request, found, "amount"),
+        counts=_build_chart(request, found, "completed", "failed"),
     )
 
 
-def _build_chart(visit: PageRequest, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
-    zone = visit.context.services.settings.timezone
+def _build_chart(request: PageRequest, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
+    zone = request.context.services.settings.timezone
     return charts.build_bar_chart(found["buckets"], kinds, period=found["period"], zone=zone)

@@ -32,46 +32,46 @@ _FILTERS: Final = {
 
 
 @pages.get("/console/transactions")
-async def list_transactions(visit: PageRequest) -> Reply[bytes]:
+async def list_transactions(request: PageRequest) -> Reply[bytes]:
     try:
-        found, wrong = await get_filtered_list(visit, _LIST_PATH, _FILTERS)
+        found, filter_errors = await get_filtered_list(request, _LIST_PATH, _FILTERS)
     except ApiError as error:
-        return _redirect_to_subscriber(visit, error)
-    return visit.render(
+        return _redirect_to_subscriber(request, error)
+    return request.render(
         "transactions/list.html",
         found=found,
-        wrong=wrong,
+        filter_errors=filter_errors,
         types=TRANSACTION_TYPES,
         statuses=[
             (status, get_transaction_status_label(status)) for status in TRANSACTION_STATUSES
         ],
-        filters=urlencode(visit.query.pick(*_FILTERS)),
+        filters=urlencode(request.query.pick(*_FILTERS)),
     )
 
 
 @pages.get("/console/transactions/export")
-async def export_transactions(visit: PageRequest) -> Reply[bytes]:
+async def export_transactions(request: PageRequest) -> Reply[bytes]:
     """Return the API's export. A script on the page offers the next file if there are more rows."""
     try:
-        file: Reply[bytes] = await visit.get(
-            f"{_LIST_PATH}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
+        file: Reply[bytes] = await request.get(
+            f"{_LIST_PATH}/export", request.query.pick(*_FILTERS, "cursor", "limit")
         )
     except ApiError as error:
-        return _redirect_to_subscriber(visit, error)
+        return _redirect_to_subscriber(request, error)
     return file
 
 
 @pages.get("/console/transactions/{id}")
-async def show_transaction(visit: PageRequest, id: str) -> Reply[bytes]:
-    one = build_path(f"{_LIST_PATH}/{{id}}", {"id": id})
-    record = await visit.get(one)
-    booked, chain, alerts = await asyncio.gather(
-        visit.get(f"{one}/entries"),
-        visit.get(f"{one}/chain"),
-        visit.get_if_allowed(f"GET {_ALERTS_PATH}", _ALERTS_PATH, {"transaction_id": id}),
+async def show_transaction(request: PageRequest, id: str) -> Reply[bytes]:
+    path = build_path(f"{_LIST_PATH}/{{id}}", {"id": id})
+    record = await request.get(path)
+    ledger_entries, chain, alerts = await asyncio.gather(
+        request.get(f"{path}/entries"),
+        request.get(f"{path}/chain"),
+        request.get_if_allowed(f"GET {_ALERTS_PATH}", _ALERTS_PATH, {"transaction_id": id}),
     )
-    entries = booked["entries"]
-    return visit.render(
+    entries = ledger_entries["entries"]
+    return request.render(
         "transactions/transaction.html",
         transaction=record,
         entries=entries,
@@ -84,12 +84,12 @@ async def show_transaction(visit: PageRequest, id: str) -> Reply[bytes]:
     )
 
 
-def _redirect_to_subscriber(visit: PageRequest, error: ApiError) -> Reply[bytes]:
+def _redirect_to_subscriber(request: PageRequest, error: ApiError) -> Reply[bytes]:
     """Redirect to the restricted subscriber's page, where a one-time code grants access."""
-    user_id = visit.query.get("user_id") or ""
+    user_id = request.query.get("user_id") or ""
     if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error
-    return visit.redirect(
+    return request.redirect(
         build_path("/console/subscribers/{id}", {"id": user_id}),
         "This customer is restricted. Request an access code to see their transactions.",
     )
