@@ -41,7 +41,7 @@ class Field(NamedTuple):
 #: How long the old secret stays valid after a rotation.
 GRACE_FIELD: Final = Field(
     "grace_seconds",
-    "Previous one expires",
+    "Old secret expires",
     "whole_choice",
     (
         ("0", "Immediately"),
