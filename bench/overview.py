@@ -87,7 +87,7 @@ async def fill(url: str, transactions: int) -> None:
         for index in aside:
             await connection.execute(index.definition)
         await connection.execute("VACUUM (ANALYZE)")
-        claim = CLAIMS["the figures are what the transactions say"]
+        claim = CLAIMS["overview totals match the transactions"]
         assert not await connection.fetch(claim)
     finally:
         await connection.close()

@@ -121,7 +121,7 @@ class Tab:
 
     async def sign_in(self, email: str, password: str) -> None:
         await self.open("/console/sign-in")
-        await self.page.get_by_label("E-mail").fill(email)
+        await self.page.get_by_label("Email").fill(email)
         await self.page.get_by_label("Password").fill(password)
         await self.page.get_by_role("button", name="Sign in").click()
         await self.page.wait_for_url(lambda url: "sign-in" not in url)

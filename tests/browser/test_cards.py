@@ -55,7 +55,7 @@ async def test_oversized_or_invalid_card_file_is_rejected(tab: Tab, tmp_path: Pa
     wrong.write_text("Name,Phone\n")
     await chosen.set_input_files(large)
     assert await chosen.evaluate("one => one.validationMessage") == (
-        "This file is larger than 8 MiB."
+        "File is larger than 8 MiB. Choose a smaller file."
     )
     await page.get_by_role("button", name="Upload").click()
     await expect(page.locator("#result")).to_be_empty()

@@ -137,7 +137,7 @@ async def test_every_form_is_accessible(tab: Tab, ada: Admin) -> None:
             continue
         await tab.page.evaluate(
             "address => htmx.ajax('GET', address, '#dialog-body')",
-            f"/console/acts/{act.name}?id={person}",
+            f"/console/actions/{act.name}?id={person}",
         )
         await dialog.get_by_role("heading", name=act.title).wait_for()
         findings[act.name] = await _check_page(tab, f"form-{act.name}", "structure", "#dialog")

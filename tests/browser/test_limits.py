@@ -42,7 +42,7 @@ async def test_fee_tier_can_be_added(tab: Tab, ada: Admin) -> None:
     page, before = tab.page, require_success(await ada.get("fee-rules"))["data"]
     await tab.open("/console/limits")
     try:
-        await page.get_by_role("button", name="Edit fee: Transfer P2P").click()
+        await page.get_by_role("button", name="Edit fee: Send money").click()
         dialog = page.get_by_role("dialog")
         await dialog.get_by_label("Tier 3: up to").fill("10")
         await dialog.get_by_label("Tier 3: percent").fill("0.75")

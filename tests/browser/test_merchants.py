@@ -59,7 +59,7 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     await expect(dialog.locator("[data-copy]").first).to_have_text("Copy")
     await page.keyboard.press("Escape")
     await expect(dialog, "it would be lost").to_be_visible()
-    await dialog.get_by_role("link", name="I have kept it").click()
+    await dialog.get_by_role("link", name="I've saved it").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Bo Market Cloth")
     assert secret not in await page.content()
 
@@ -69,12 +69,12 @@ async def test_processor_with_terminal_is_created_rekeyed_blocked_and_suspended(
     assert await _copy_secret(tab, "Signing secret") != secret
     assert await tab.find_axe_violations() == []
     await _require_no_horizontal_scroll(tab)
-    await dialog.get_by_role("link", name="I have kept it").click()
+    await dialog.get_by_role("link", name="I've saved it").click()
     terminal = _find_row(page.locator("section:has(#terminals)"), "Till 7")
     await terminal.get_by_role("button", name="New key").click()
     await dialog.get_by_role("button", name="New key").click()
     newest = await _copy_secret(tab, "Key ID")
-    await dialog.get_by_role("link", name="I have kept it").click()
+    await dialog.get_by_role("link", name="I've saved it").click()
     await expect(terminal).to_contain_text(newest)
 
     keys = page.locator("section:has(#keys)")
@@ -143,7 +143,7 @@ async def test_partner_is_created_funded_and_suspended(tab: Tab) -> None:
     assert len(secrets) == 2
     assert await tab.find_axe_violations() == []
     await _require_no_horizontal_scroll(tab)
-    await dialog.get_by_role("link", name="I have kept it").click()
+    await dialog.get_by_role("link", name="I've saved it").click()
     await page.get_by_role("button", name="Add funds").click()
     await dialog.get_by_label("Amount").fill("75000")
     await dialog.get_by_role("button", name="Add funds").click()

@@ -16,10 +16,10 @@ async def test_sign_in_and_sign_out(stranger: Tab) -> None:
     stranger.monitor.expected_problems = ("401",)
     await stranger.open("/console/subscribers")
     await expect(page).to_have_url(re.compile(r"/console/sign-in\?to="))
-    await page.get_by_label("E-mail").fill(ADMIN["email"])
+    await page.get_by_label("Email").fill(ADMIN["email"])
     await page.get_by_label("Password").fill("not the password")
     await page.get_by_role("button", name="Sign in").click()
-    await expect(page.get_by_text("The e-mail or the password is not right")).to_be_visible()
+    await expect(page.get_by_text("Incorrect email or password")).to_be_visible()
     await expect(page.get_by_label("Password")).to_be_focused()
     assert await stranger.find_axe_violations() == []
     await page.get_by_label("Password").fill(ADMIN["password"])
@@ -41,12 +41,12 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
     found = require_success(await ada.get("overview", period="month"))
     tiles = page.locator(".tiles")
     await expect(tiles).to_contain_text(f"{float(found['totals']['amount']):,.2f} SLE")
-    await expect(tiles).to_contain_text(f"{100 * found['totals']['success_rate']:.1f} %")
+    await expect(tiles).to_contain_text(f"{100 * found['totals']['success_rate']:.1f}%")
     await expect(page.locator("#chart-volume")).to_be_visible()
     assert await page.locator(".chart svg .part").count() > 20
     await tab.take_screenshot("readme/overview")
     chart = page.locator("figure", has=page.locator("#chart-counts"))
-    await chart.get_by_text("As a table").click()
+    await chart.get_by_text("View as table").click()
     await expect(chart.get_by_role("row")).to_have_count(31)
     assert await tab.find_axe_violations() == []
 
@@ -54,9 +54,9 @@ async def test_overview_totals_match_the_api(tab: Tab, ada: Admin) -> None:
 async def test_ledger_verification_from_the_overview(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console")
-    await page.get_by_role("button", name="Prove the books").click()
+    await page.get_by_role("button", name="Verify ledger").click()
     dialog = page.get_by_role("dialog")
-    await dialog.get_by_role("button", name="Prove the books").click()
+    await dialog.get_by_role("button", name="Verify ledger").click()
     await expect(dialog).to_contain_text("All ledger checks passed")
     await expect(dialog.locator(".claims > li")).to_have_count(len(CLAIMS))
     assert await tab.find_axe_violations() == []

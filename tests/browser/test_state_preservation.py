@@ -43,10 +43,10 @@ async def test_search_announces_the_number_of_results(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console/agents")
     await page.get_by_label("Search").press_sequentially("nobody at all")
-    await expect(page.locator("#found")).to_have_text("Nothing found.")
+    await expect(page.locator("#found")).to_have_text("No results.")
     await tab.open("/console/subscribers")
     await page.get_by_label("Search").press_sequentially("nobody at all")
-    await expect(page.locator("#found")).to_have_text("Nothing found.")
+    await expect(page.locator("#found")).to_have_text("No results.")
 
 
 async def test_open_table_and_focus_survive_the_automatic_refresh(tab: Tab) -> None:
@@ -54,7 +54,7 @@ async def test_open_table_and_focus_survive_the_automatic_refresh(tab: Tab) -> N
     await page.clock.install()
     await tab.open("/console?period=week")
     table = page.locator("#chart-counts-table")
-    summary = table.get_by_text("As a table")
+    summary = table.get_by_text("View as table")
     await summary.press("Enter")
     old = await table.element_handle()
     async with page.expect_response(re.compile("period=week")):
@@ -86,7 +86,9 @@ async def test_validation_error_marks_the_field_and_keeps_the_input(tab: Tab) ->
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Add customer").click()
-    await expect(dialog.locator(".problem")).to_contain_text("look at what is marked")
+    await expect(dialog.locator(".problem")).to_contain_text(
+        "Fix the highlighted fields and try again."
+    )
     await expect(dialog.get_by_label("Phone")).to_be_focused()
     await expect(dialog.locator("#about-phone_number")).to_contain_text("Phone must")
     await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
@@ -98,10 +100,10 @@ async def test_server_error_is_shown_in_the_dialog_and_keeps_the_input(tab: Tab)
     page = await _open_registration_form(tab)
     dialog = page.get_by_role("dialog")
     register = dialog.get_by_role("button", name="Add customer")
-    acts = "**/console/acts/**"
+    acts = "**/console/actions/**"
     await page.route(acts, lambda route: route.abort("connectionrefused"))
     await register.click()
-    await expect(dialog.locator(".problem")).to_contain_text("The server does not answer")
+    await expect(dialog.locator(".problem")).to_contain_text("Can't reach the server")
     await page.unroute(acts)
     await page.route(
         acts,
@@ -154,8 +156,8 @@ async def test_expired_session_returns_to_the_page_after_signing_in(tab: Tab) ->
     page = await _open_registration_form(tab)
     await page.context.clear_cookies()
     await page.get_by_role("dialog").get_by_role("button", name="Add customer").click()
-    await expect(page.get_by_text("Your session has ended")).to_be_visible()
-    await page.get_by_label("E-mail").fill(ADMIN["email"])
+    await expect(page.get_by_text("Your session expired")).to_be_visible()
+    await page.get_by_label("Email").fill(ADMIN["email"])
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Customers")
@@ -179,7 +181,7 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
         await route.continue_()
 
     await tab.open("/console/subscribers")
-    await page.route("**/console/acts/**", slowly)
+    await page.route("**/console/actions/**", slowly)
     opener = page.get_by_role("button", name="Add customer")
     await opener.dblclick()
     await expect(opener).to_have_class(re.compile("htmx-request"))
@@ -193,7 +195,10 @@ async def test_double_click_on_a_slow_connection_submits_once(tab: Tab) -> None:
     await dialog.get_by_role("button", name="Add customer").dblclick()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
     assert asked == ["GET", "POST"]
-    assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"
+    assert (
+        await page.evaluate("sessionStorage.getItem('left')")
+        == "dialog-content htmx-request, disabled"
+    )
 
 
 async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) -> None:
@@ -203,9 +208,9 @@ async def test_download_progress_is_not_reported_as_upload_progress(tab: Tab) ->
             { bubbles: true, detail: { lengthComputable: true, loaded, total } }))"""
     note = tab.page.locator("[data-upload-note]")
     for progress, told in (
-        ([500, 1000], "50 % sent"),
-        ([1000, 1000], "Sent. Looking at the rows …"),
-        ([10, 20], "Sent. Looking at the rows …"),
+        ([500, 1000], "50% uploaded"),
+        ([1000, 1000], "Uploaded. Checking rows…"),
+        ([10, 20], "Uploaded. Checking rows…"),
     ):
         await tab.page.evaluate(heard, progress)
         await expect(note).to_have_text(told)

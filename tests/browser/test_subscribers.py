@@ -14,7 +14,7 @@ from journeys.admin import Admin
 async def test_subscriber_search_filters_while_typing(tab: Tab, hero: DemoCustomer) -> None:
     page = tab.page
     await tab.open("/console")
-    await page.get_by_role("link", name="Subscribers").click()
+    await page.get_by_role("link", name="Customers").click()
     rows = page.locator("#rows tr")
     assert await rows.count() > 10
     await page.get_by_label("Search").press_sequentially(f"{hero.name.lower()} {hero.phone[-8:]}")

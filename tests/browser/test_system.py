@@ -31,12 +31,12 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     await expect(dialog.get_by_label("Name")).to_have_value("Card reports")
     await dialog.get_by_label(re.compile("Read cards")).check()
     await dialog.get_by_role("button", name="Create key").click()
-    await expect(dialog).to_contain_text("it is not shown again")
+    await expect(dialog).to_contain_text("You won't be able to see it again")
     assert await tab.find_axe_violations() == []
     key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
     assert key is not None and key.startswith("svc_test_")
     assert await _request_status(platform, key) == 200
-    await dialog.get_by_role("link", name="I have kept it").click()
+    await dialog.get_by_role("link", name="I've saved it").click()
     row = page.locator("#rows tr").filter(has_text="Card reports")
     await expect(row).to_contain_text("cards:read")
     assert key not in await page.content()
@@ -44,7 +44,7 @@ async def test_api_key_is_created_used_and_revoked(tab: Tab, platform: Deploymen
     await row.get_by_role("button", name="Revoke").click()
     await expect(dialog).to_contain_text("can't be undone")
     await dialog.get_by_role("button", name="Revoke").click()
-    await expect(page.locator(".said")).to_have_text("Key revoked.")
+    await expect(page.locator(".flash")).to_have_text("Key revoked.")
     await expect(row).to_have_count(0)
     assert await _request_status(platform, key) == 401
 
@@ -56,27 +56,27 @@ async def test_new_support_user_sees_only_permitted_pages_until_disabled(
     await tab.open("/console")
     await page.get_by_role("link", name="Administrators").click()
     await expect(page.locator("#rows tr").filter(has_text="you")).to_contain_text(
-        "Nobody disables oneself"
+        "You can't disable your own account"
     )
     assert await tab.find_axe_violations() == []
     await page.get_by_role("button", name="Add administrator").click()
     assert await tab.find_axe_violations() == []
     await dialog.get_by_label("Name").fill("Sia Support")
-    await dialog.get_by_label("E-mail").fill("sia@example.com")
+    await dialog.get_by_label("Email").fill("sia@example.com")
     await dialog.get_by_label("Role").select_option("support_user")
     await dialog.get_by_label("Password").fill(_PASSWORD)
     await dialog.get_by_role("button", name="Add administrator").click()
-    await expect(page.locator(".said")).to_have_text("The administrator is added.")
+    await expect(page.locator(".flash")).to_have_text("Administrator added.")
 
     async with chromium.open_tab(browser, str(platform.client.base_url), DESKTOP_VIEWPORT) as sias:
         await sias.sign_in("sia@example.com", _PASSWORD)
         side = sias.page.get_by_role("navigation", name="Pages")
-        await expect(side.get_by_role("link", name="Subscribers")).to_be_visible()
-        for name in ("Webhooks", "API keys", "Administrators", "Audit trail", "Compliance"):
+        await expect(side.get_by_role("link", name="Customers")).to_be_visible()
+        for name in ("Webhooks", "API keys", "Administrators", "Audit log", "Compliance"):
             await expect(side.get_by_role("link", name=name)).to_have_count(0)
         sias.monitor.expected_problems = ("403",)
         await sias.open("/console/administrators")
-        await expect(sias.page.get_by_text("Those who may: System admin.")).to_be_visible()
+        await expect(sias.page.get_by_text("Available to: System admin.")).to_be_visible()
         assert await sias.find_axe_violations() == []
 
         row = page.locator("#rows tr").filter(has_text="Sia Support")
@@ -96,7 +96,7 @@ async def test_test_event_is_delivered_and_redelivered(tab: Tab, ada: Admin) -> 
         await page.get_by_role("button", name="Add webhook").click()
         assert await tab.find_axe_violations() == []
         await dialog.get_by_label("Endpoint URL").fill(f"{receiver.url}/events")
-        await dialog.get_by_label("Processor: suspended").check()
+        await dialog.get_by_label("Merchant suspended").check()
         await dialog.get_by_role("button", name="Add webhook").click()
         secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
         assert secret is not None
@@ -136,10 +136,10 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         await expect(dialog.get_by_label("All events")).to_be_checked()
         assert await tab.find_axe_violations() == []
         await dialog.get_by_label("All events").uncheck()
-        await dialog.get_by_label("Processor: suspended").check()
+        await dialog.get_by_label("Merchant suspended").check()
         await tab.take_screenshot("webhook-edit")
         await dialog.get_by_role("button", name="Save").click()
-        await expect(page.locator(".said")).to_have_text("Webhook updated.")
+        await expect(page.locator(".flash")).to_have_text("Webhook updated.")
 
         await page.get_by_role("button", name="Pause").click()
         await dialog.get_by_role("button", name="Pause").click()
@@ -158,7 +158,7 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
         secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
         assert secret is not None and secret != made["secret"]
         await tab.take_screenshot("webhook-rotated")
-        await dialog.get_by_role("link", name="I have kept it").click()
+        await dialog.get_by_role("link", name="I've saved it").click()
         assert receiver.received == []
 
         receiver.enqueue_response(500, b"<b>out of order</b>" * 60)
@@ -194,15 +194,15 @@ async def test_webhook_is_paused_rotated_resumed_and_disabled(tab: Tab, ada: Adm
 async def test_audit_chain_is_verified(tab: Tab) -> None:
     page = tab.page
     await tab.open("/console")
-    await page.get_by_role("link", name="Audit trail").click()
-    await page.get_by_role("button", name="Verify the chain").click()
+    await page.get_by_role("link", name="Audit log").click()
+    await page.get_by_role("button", name="Verify log").click()
     outcome = page.locator("#verified")
-    await expect(outcome).to_contain_text("The chain is whole")
-    await expect(outcome).to_contain_text("sealed until")
+    await expect(outcome).to_contain_text("entries are intact")
+    await expect(outcome).to_contain_text("Sealed through")
     await page.get_by_label("Event").fill("admin.login")
     await page.get_by_label("Event").press("Enter")
     await expect(page).to_have_url(re.compile("event=admin.login"))
-    await expect(page.locator("#rows tr").first).to_contain_text("Admin: login")
+    await expect(page.locator("#rows tr").first).to_contain_text("Admin login")
     await page.locator("#rows summary").first.click()
     await expect(page.locator("#rows details").first).to_contain_text("Hash")
     assert await tab.find_axe_violations() == []

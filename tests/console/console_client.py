@@ -118,7 +118,7 @@ class ConsoleClient:
         self, name: str, form: FormFields | None = None, **names: str
     ) -> httpx2.Response:
         """Open the dialog of an action and submit it. `names` become query parameters."""
-        address = f"/console/acts/{name}" + (f"?{urlencode(names)}" if names else "")
+        address = f"/console/actions/{name}" + (f"?{urlencode(names)}" if names else "")
         asked = await self.get_partial(address)
         assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
         hidden = dict(_HIDDEN_FIELD_PATTERN.findall(asked.text))

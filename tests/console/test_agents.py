@@ -118,7 +118,7 @@ async def test_offered_actions_follow_the_agent_status(
     await ada.submit_action("agent.activate", id=agent)
     await ada.submit_action("agent.terminate", {"reason": "Moved away"}, id=agent)
     shown = await ada.get_page_text(page)
-    assert "Agent terminated." in shown and "/console/acts/agent" not in shown
+    assert "Agent terminated." in shown and "/console/actions/agent" not in shown
 
 
 async def test_agent_names_are_escaped(ada: ConsoleClient, register: RegisterAgent) -> None:
@@ -135,10 +135,10 @@ async def test_actions_are_offered_by_role(
 ) -> None:
     page = f"/console/agents/{await register('Mariama Conteh')}"
     support, finance = await visitors.create_signed_in("S"), await visitors.create_signed_in("F")
-    assert "/console/acts/" not in await support.get_page_text(page)
+    assert "/console/actions/" not in await support.get_page_text(page)
     seen = await finance.get_page_text(page)
     assert "agent.fund" in seen and "agent.suspend" not in seen
-    assert (await support.get_partial("/console/acts/agent.register")).status_code == 403
+    assert (await support.get_partial("/console/actions/agent.register")).status_code == 403
 
 
 async def test_unknown_agent_is_404_and_invalid_cursor_is_422(ada: ConsoleClient) -> None:
@@ -161,7 +161,7 @@ async def test_declined_transfer_gets_a_new_request_id_and_can_be_corrected(
     top = await register("Mariama Conteh")
     sub = await register("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
-    form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
+    form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     first = parse_request_id((await ada.get_partial(form)).text)
     shown = await _transfer_float(ada, form, first, "500", "2639")
     assert "Insufficient float" in shown
@@ -177,7 +177,7 @@ async def test_completed_transfer_keeps_its_request_id_when_the_form_is_resubmit
     top = await register("Mariama Conteh")
     sub = await register("Alie Bangura", top)
     await ada.submit_action("agent.fund", {"amount": "100"}, id=top)
-    form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
+    form = f"/console/actions/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     own = parse_request_id((await ada.get_partial(form)).text)
     assert await _transfer_float(ada, form, own, "10", "2639") == ""
     for amount, pin in (("20", "2639"), ("ten", "2639"), ("20", "25"), ("500", "2639")):

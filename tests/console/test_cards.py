@@ -57,8 +57,8 @@ async def test_unassigned_card_can_be_linked_from_its_page(
 ) -> None:
     serial = await create_card(world)
     shown = await ada.get_page_text(f"/console/cards/{serial}")
-    assert f"/console/acts/card.link?card_serial={serial}" in shown
-    form = await ada.get_partial(f"/console/acts/card.link?card_serial={serial}")
+    assert f"/console/actions/card.link?card_serial={serial}" in shown
+    form = await ada.get_partial(f"/console/actions/card.link?card_serial={serial}")
     assert f'value="{serial}"' in form.text
 
 
@@ -67,7 +67,7 @@ async def test_invalid_filters_are_reported_and_ignored(ada: ConsoleClient, worl
     shown = await ada.get_page_text("/console/cards?subscriber_id=nobody&search=NEW")
     assert "Customer must be" in shown and serial in shown
     part = (await ada.get_partial("/console/cards?status=NONSENSE")).text
-    assert 'id="wrong-filters" role="alert" hx-swap-oob="true"><p' in part and serial in part
+    assert 'id="filter-errors" role="alert" hx-swap-oob="true"><p' in part and serial in part
     part = (await ada.get_partial("/console/cards?search=NEW")).text
     assert 'hx-swap-oob="true"></div>' in part, "what was said before is taken back"
 

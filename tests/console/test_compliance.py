@@ -52,7 +52,7 @@ async def test_held_payment_is_shown_and_released(officer: ConsoleClient, world:
     assert "Payment over 50.00 SLE: hold for review." in shown
     assert "Mohamed Kamara hasn't received it" in shown
     assert "Release payment" in shown and "Reject payment" in shown
-    assert "/console/acts/alert.resolve" not in shown
+    assert "/console/actions/alert.resolve" not in shown
 
     answer = await officer.submit_action("alert.investigate", {"note": "Called them"}, id=alert)
     assert answer.headers["HX-Redirect"] == page
@@ -172,7 +172,7 @@ async def test_rule_can_be_changed_and_deactivated(officer: ConsoleClient, world
         "severity": "LOW",
         "transaction_types": ["transfer", "pos_payment"],
     }
-    asked = await officer.get_partial(f"/console/acts/rule.count?id={rule['id']}")
+    asked = await officer.get_partial(f"/console/actions/rule.count?id={rule['id']}")
     assert 'value="Daily velocity"' in asked.text and asked.text.count(" checked") == 4
     await officer.submit_action("rule.count", form, id=rule["id"])
     shown = await officer.get_page_text(f"{QUEUE_URL}/rules")
@@ -224,7 +224,7 @@ async def test_rule_is_created_and_deleted(officer: ConsoleClient, world: Harnes
     await officer.submit_action("rule.delete", {}, id=rule["id"])
     assert "Large cash-in" not in {*await get_rules_by_name(world)} - {"Large cash-in or top-up"}
     for act in CREATE_ACTIONS:
-        assert (await officer.get_partial(f"/console/acts/{act.name}")).status_code == 200
+        assert (await officer.get_partial(f"/console/actions/{act.name}")).status_code == 200
 
 
 async def test_alert_about_an_agent_outlives_its_rule(

@@ -11,7 +11,7 @@ from tapgate.console.forms import FormData
 
 
 async def _post_block(visitor: ConsoleClient, id: str, **headers: str) -> int:
-    path = f"/console/acts/subscriber.block?id={id}"
+    path = f"/console/actions/subscriber.block?id={id}"
     return (await visitor.post_without_csrf(path, {"reason": "x"}, **headers)).status_code
 
 
@@ -36,7 +36,7 @@ async def test_form_requires_the_csrf_token_of_its_session(
 
 async def test_csrf_token_is_accepted_as_a_form_field(ada: ConsoleClient, world: Harness) -> None:
     person = (await world.create_subscriber())["id"]
-    answer = await ada.post_form(f"/console/acts/subscriber.block?id={person}", {"reason": "x"})
+    answer = await ada.post_form(f"/console/actions/subscriber.block?id={person}", {"reason": "x"})
     assert answer.status_code == 303
 
 
@@ -107,7 +107,7 @@ async def test_redirect_after_an_action_stays_on_this_site(
 ) -> None:
     csrf = (await ada.get_csrf_token()).encode()
     for came_from in OFF_SITE_URLS:
-        path = f"/console/acts/subscriber.reset_pin?id={(await world.create_subscriber())['id']}"
+        path = f"/console/actions/subscriber.reset_pin?id={(await world.create_subscriber())['id']}"
         headers = [
             (b"HX-Request", b"true"),
             (b"HX-Current-URL", came_from.encode()),
@@ -179,7 +179,7 @@ async def test_large_form_is_parsed_once_and_off_the_main_thread(
 
     monkeypatch.setattr("tapgate.console.page_request.FormData", recorded)
     answer = await ada.post_without_csrf(
-        f"/console/acts/subscriber.document?id={person}",
+        f"/console/actions/subscriber.document?id={person}",
         {"document_type": "id_front", "image": "+/" * 1_000_000},
         **{"X-CSRF-Token": csrf},
     )

@@ -33,7 +33,7 @@ def test_every_chargeable_transaction_type_can_have_a_fee() -> None:
 
 
 async def test_limits_of_a_kyc_level_can_be_changed(ada: ConsoleClient, world: Harness) -> None:
-    asked = await ada.get_partial("/console/acts/limits.level_1?kyc_level=1")
+    asked = await ada.get_partial("/console/actions/limits.level_1?kyc_level=1")
     assert 'value="50000.00"' in asked.text and ">phone_number</textarea>" in asked.text
     form = {
         "max_balance": "500000",
@@ -109,7 +109,7 @@ async def test_stale_fee_form_does_not_overwrite_another_admins_change(
     )
     between = await get_fee_rules(world)
     answer = await ada.post_partial(P2P_FEES_URL, form | {"rate_last": "0.9"})
-    assert "Somebody else has changed this meanwhile" in answer.text
+    assert "Someone else changed this record" in answer.text
     assert await get_fee_rules(world) == between
 
 
@@ -119,7 +119,7 @@ async def test_fees_are_shown_to_finance_and_changed_only_by_system_admins(
     for role in "SCF":
         visitor = await visitors.create_signed_in(role)
         shown = await visitor.get_page_text(LIMITS_URL)
-        assert "10,000,000.00" in shown and "/console/acts/limits" not in shown
+        assert "10,000,000.00" in shown and "/console/actions/limits" not in shown
         assert ("1.5% up to 50,000.00 SLE" in shown) == (role == "F")
         assert P2P_FEES_URL not in shown
         assert (await visitor.get_partial(P2P_FEES_URL)).status_code == 403

@@ -11,7 +11,7 @@ from console.console_client import ConsoleClient, ConsoleClients
 from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.service.throttle import Throttle
 
-PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/acts/subscriber.block")
+PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/actions/subscriber.block")
 QUERIES = (
     "%", "%zz", "%00", "a=%ff", "search=%ED%A0%80", "cursor=x", "cursor=%F0%9F%98%80", "limit=x",
     "search=%00", "from=yesterday", "&&&===", "id=..%2F..", "id=%7Bid%7D", "id=", "id=x&id=y",
@@ -46,7 +46,7 @@ async def test_unknown_path_gets_a_404_page(ada: ConsoleClient, stranger: Consol
     for visitor in (ada, stranger):
         for path in ("/console/nowhere", "/console/", "/console//", "/console/subscribers/"):
             answer = await visitor.get(path)
-            assert answer.status_code == 404 and "nothing at this address" in answer.text
+            assert answer.status_code == 404 and "<h1>Page not found</h1>" in answer.text
 
 
 async def test_unsupported_method_gets_405_with_an_allow_header(ada: ConsoleClient) -> None:
@@ -99,7 +99,7 @@ async def test_malformed_form_causes_no_server_error(
     for body, kind in itertools.product(BODIES, CONTENT_TYPES):
         headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
         for visitor, path in (
-            (ada, "/console/acts/subscriber.block?id=sub_x"),
+            (ada, "/console/actions/subscriber.block?id=sub_x"),
             (stranger, "/console/sign-in"),
         ):
             answer = await visitor.client.post(path, content=body, headers=headers)
@@ -123,7 +123,9 @@ async def test_large_form_is_rejected_when_signed_out(
     assert answer.headers["Content-Type"].startswith("text/html")
     part = await stranger.post_without_csrf("/console/sign-in", large, **{"HX-Request": "true"})
     assert part.status_code == 413 and "<html" not in part.text
-    answer = await ada.post_without_csrf("/console/acts/subscriber.block", {"reason": "x" * 20_000})
+    answer = await ada.post_without_csrf(
+        "/console/actions/subscriber.block", {"reason": "x" * 20_000}
+    )
     assert answer.status_code == 403, "whoever is signed in may send a file"
 
 
@@ -145,4 +147,4 @@ async def test_rate_limited_request_gets_an_html_page(
         services.throttle = usual
     assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
     assert answer.headers["Content-Type"].startswith("text/html")
-    assert "Subscribers" in answer.text, "the way on is there"
+    assert "Customers" in answer.text, "the way on is there"

@@ -21,7 +21,7 @@ def parse_tile(page: str, label: str) -> str:
         (["CRITICAL", "HIGH", "HIGH", "LOW"], "4 ■ Critical 1 ■ High 2"),
         (["CRITICAL"], "1 ■ Critical 1"),
         (["HIGH", "MEDIUM"], "2 ■ High 1"),
-        (["LOW"], "1 none is severe"),
+        (["LOW"], "1 none high or critical"),
     ],
 )
 async def test_open_alerts_are_counted_by_severity(
@@ -53,4 +53,4 @@ async def test_alerts_under_investigation_are_counted_separately(
         f"/api/v1/compliance/alerts/{alert}/investigate", auth=await world.create_admin("C")
     )
     page = await visitor.get_page_text("/console")
-    assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 being investigated"
+    assert parse_tile(page, "Open alerts") == "1 ■ High 1, 1 under investigation"

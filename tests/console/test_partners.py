@@ -29,7 +29,7 @@ async def test_repeated_funding_form_funds_the_partner_once(ada: ConsoleClient) 
     partner, _ = await _create_partner(ada)
     page = f"/console/partners/{partner}"
     await ada.get_page_text(page)
-    address = f"/console/acts/partner.fund?id={partner}"
+    address = f"/console/actions/partner.fund?id={partner}"
     asked = await ada.get_partial(address)
     request_id = asked.text.partition('name="request_id" value="')[2].partition('"')[0]
     for _ in range(2):

@@ -68,7 +68,7 @@ async def test_terminals_and_keys_are_hidden_from_other_roles(
         assert "Terminals" not in shown and "Signing keys" not in shown
         assert ("processor.suspend" in shown) is (role == "C")
         assert (await other.get(f"{page}/keys")).status_code == 403
-        assert (await other.get_partial("/console/acts/processor.key")).status_code == 403
+        assert (await other.get_partial("/console/actions/processor.key")).status_code == 403
 
 
 async def test_suspended_processor_shows_the_reason(ada: ConsoleClient, world: Harness) -> None:

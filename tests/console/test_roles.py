@@ -26,7 +26,7 @@ def _is_allowed(endpoint: Endpoint, role: str, field: str | None) -> bool:
 
 def _build_url(act: Action) -> str:
     names = re.findall(r"{(\w+)}", act.path + (act.prefill_path or "") + (act.redirect_path or ""))
-    return f"/console/acts/{act.name}?" + "&".join(f"{name}=x" for name in names)
+    return f"/console/actions/{act.name}?" + "&".join(f"{name}=x" for name in names)
 
 
 def _list_navigation_links(page: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ async def test_form_contains_only_fields_the_role_may_send(
         if act.prefill_path is not None or not _is_allowed(endpoint, role, act.required_field):
             continue
         form = (await visitor.get_partial(_build_url(act))).text
-        assert 'class="act"' in form, f"{act.name}: {form}"
+        assert 'class="dialog-content"' in form, f"{act.name}: {form}"
         for field in set(_FIELD.findall(form)) - {"request_id"}:
             assert _is_allowed(endpoint, role, field), f"{role} {act.name} {field}"
         for field in act.fields:
@@ -90,7 +90,7 @@ async def test_navigation_lists_exactly_the_pages_the_role_may_open(
         answer = await visitor.get(address)
         assert answer.status_code == (200 if address in shown else 403), address
         if answer.status_code == 403:
-            assert "Those who may: " in answer.text
+            assert "Available to: " in answer.text
 
 
 async def test_list_pages_offer_only_actions_the_role_may_perform(
@@ -99,7 +99,7 @@ async def test_list_pages_offer_only_actions_the_role_may_perform(
     role, visitor = one
     for address in set(_list_navigation_links((await visitor.get("/console")).text)):
         page = (await visitor.get(address)).text
-        for name in set(re.findall(r'hx-get="/console/acts/([\w.]+)', page)):
+        for name in set(re.findall(r'hx-get="/console/actions/([\w.]+)', page)):
             act = next(act for act in ACTIONS if act.name == name)
             assert _is_allowed(_ENDPOINTS[act.endpoint], role, act.required_field), f"{role} {name}"
 
@@ -128,7 +128,7 @@ async def test_forbidden_page_names_the_allowed_roles(visitors: ConsoleClients) 
     support = await visitors.create_signed_in("S")
     answer = await support.get("/console/audit")
     assert answer.status_code == 403
-    assert "Those who may: Compliance user, System admin." in answer.text
+    assert "Available to: Compliance, System admin." in answer.text
     part = await support.get_partial("/console/audit/verify")
     assert part.status_code == 403 and "<html" not in part.text
 
@@ -143,12 +143,12 @@ async def test_denied_page_request_is_recorded_in_the_audit_log(
         ("/console/limits/fees/transfer_p2p", "PUT /api/v1/fee-rules/{type}"),
         ("/console/limits/commission", "PUT /api/v1/commission-rules"),
         ("/simulator/pos", "POST /api/v1/processors/{id}/keys"),
-        ("/console/acts/agent.fund", "POST /api/v1/agents/{id}/fund"),
-        (f"/console/acts/subscriber.level?id={person}", "PUT /api/v1/subscribers/{id}"),
+        ("/console/actions/agent.fund", "POST /api/v1/agents/{id}/fund"),
+        (f"/console/actions/subscriber.level?id={person}", "PUT /api/v1/subscribers/{id}"),
     ):
         assert (await support.get(page)).status_code == 403, page
         assert len(await world.list_audit_entries(endpoint, "access.denied")) == 1, page
-    answer = await support.post_partial("/console/acts/agent.fund?id=agt_1", {"amount": "5"})
+    answer = await support.post_partial("/console/actions/agent.fund?id=agt_1", {"amount": "5"})
     assert answer.status_code == 403
     assert (
         len(await world.list_audit_entries("POST /api/v1/agents/{id}/fund", "access.denied")) == 2

@@ -77,7 +77,7 @@ async def test_failed_sign_in_does_not_reveal_whether_the_account_exists(
     unknown = await stranger.sign_in("nobody@example.com", "incorrect horse")
     assert known.status_code == unknown.status_code == 401
     assert known.text.replace(EMAIL, "") == unknown.text.replace("nobody@example.com", "")
-    assert "The e-mail or the password is not right." in known.text
+    assert "Incorrect email or password." in known.text
     assert "incorrect horse" not in known.text
     assert stranger.session is None
 
@@ -88,7 +88,7 @@ async def test_malformed_credentials_get_the_same_error_message(
     for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
         answer = await stranger.sign_in(email, password)
         assert 400 <= answer.status_code < 500
-        assert "The e-mail or the password is not right." in answer.text
+        assert "Incorrect email or password." in answer.text
 
 
 async def test_console_and_api_share_the_sign_in_attempt_limit(
@@ -97,7 +97,7 @@ async def test_console_and_api_share_the_sign_in_attempt_limit(
     for _ in range(5):
         assert (await stranger.sign_in(EMAIL, "incorrect horse")).status_code == 401
     answer = await stranger.sign_in(EMAIL, PASSWORD)
-    assert answer.status_code == 429 and "Too many tries" in answer.text
+    assert answer.status_code == 429 and "Too many attempts" in answer.text
     over_api = await client.post("/api/v1/admin/login", json={"email": EMAIL, "password": PASSWORD})
     assert over_api.status_code == 429, "the console and the interface count together"
 
@@ -175,7 +175,7 @@ async def test_form_has_no_effect_when_the_session_ends_while_it_arrives(
         yield f"&csrf={csrf}".encode()
 
     answer = await visitor.client.post(
-        f"/console/acts/administrator.disable?id={target.id}",
+        f"/console/actions/administrator.disable?id={target.id}",
         content=body(),
         headers={
             "Content-Type": "application/x-www-form-urlencoded",
@@ -199,7 +199,7 @@ async def test_form_consumes_one_unit_of_the_rate_limit(ada: ConsoleClient) -> N
 async def test_sign_in_redirects_to_the_requested_page(stranger: ConsoleClient) -> None:
     asked = await stranger.get("/console/subscribers?search=ami&status=ACTIVE")
     address = asked.headers["Location"]
-    assert "session has ended" not in await stranger.get_page_text(address), "nobody had signed in"
+    assert "session expired" not in await stranger.get_page_text(address), "nobody had signed in"
     wrong = await stranger.post_without_csrf(address, {"email": EMAIL, "password": "wrong"})
     again = re.search(r'action="([^"]+)"', wrong.text)
     assert again is not None
@@ -213,9 +213,9 @@ async def test_expired_session_is_reported_and_sign_in_returns_to_the_page(
     stranger: ConsoleClient,
 ) -> None:
     stranger.referer = page = "/console/subscribers?search=ami"
-    answer = await stranger.get_partial("/console/acts/subscriber.register")
+    answer = await stranger.get_partial("/console/actions/subscriber.register")
     address = answer.headers["HX-Redirect"]
-    assert "Your session has ended" in await stranger.get_page_text(address)
+    assert "Your session expired" in await stranger.get_page_text(address)
     answer = await stranger.post_without_csrf(address, {"email": EMAIL, "password": PASSWORD})
     assert answer.headers["Location"] == page
 

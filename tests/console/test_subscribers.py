@@ -33,7 +33,7 @@ async def test_block_shows_the_reason_and_a_second_block_shows_an_error(
     shown = await ada.get_page_text(page)
     assert "Customer blocked." in shown and "Reason: Lost the phone" in shown
     again = await ada.post_partial(
-        f"/console/acts/subscriber.block?id={person['id']}", {"reason": "Once more"}
+        f"/console/actions/subscriber.block?id={person['id']}", {"reason": "Once more"}
     )
     assert again.status_code == 200 and 'role="alert"' in again.text
     assert "Once more" in again.text, "what was typed is still there"
@@ -55,14 +55,14 @@ async def test_stale_form_does_not_overwrite_another_admins_change(
 ) -> None:
     """A form submits all of its fields, including unchanged ones."""
     person = await world.create_subscriber(first_name="Aminata", address="Kissy Road")
-    address = f"/console/acts/subscriber.update?id={person['id']}"
+    address = f"/console/actions/subscriber.update?id={person['id']}"
     seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.get_partial(address)).text))
     other = await visitors.create_signed_in("S")
     await other.submit_action("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
     late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
     for _ in range(2):  # submitting it again is just as stale
         answer = await ada.post_partial(address, late)
-        assert "changed this meanwhile" in answer.text and 'value="Amie"' in answer.text
+        assert "Someone else changed this record" in answer.text and 'value="Amie"' in answer.text
         assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
     record = await world.client.get(
         f"/api/v1/subscribers/{person['id']}", auth=world.get_service_auth()
@@ -76,7 +76,7 @@ async def test_empty_field_keeps_its_value_and_the_form_says_so(
     ada: ConsoleClient, world: Harness
 ) -> None:
     person = await world.create_subscriber(email="aminata@example.com")
-    form = await ada.get_page_text(f"/console/acts/subscriber.update?id={person['id']}")
+    form = await ada.get_page_text(f"/console/actions/subscriber.update?id={person['id']}")
     await ada.submit_action("subscriber.update", {"email": ""}, id=person["id"])
     assert "aminata@example.com" in await ada.get_page_text(f"/console/subscribers/{person['id']}")
     assert "Fields you leave blank keep their current value." in form
@@ -100,7 +100,7 @@ async def test_support_staff_see_that_a_code_was_not_delivered(
     open_one, closed = await world.create_subscriber(), await world.create_restricted_subscriber()
     for record in (open_one, closed):
         path = f"/console/subscribers/{record['id']}"
-        assert "none sent in the last 30 days" in (await sorie.get(path)).text
+        assert "None sent in the last 30 days" in (await sorie.get(path)).text
         await _request_code(world, record["id"], "failed", error_code="131026")
         assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
         world.advance_clock(minutes=1)

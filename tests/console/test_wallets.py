@@ -61,7 +61,7 @@ async def test_declined_transfer_can_be_corrected_and_resubmitted(
     declined = await ada.submit_action("wallet.transfer", form)
     assert "Insufficient funds" in declined.text
     corrected = {**form, "amount": "5", "request_id": parse_request_id(declined.text)}
-    done = await ada.post_partial("/console/acts/wallet.transfer", corrected)
+    done = await ada.post_partial("/console/actions/wallet.transfer", corrected)
     assert "HX-Redirect" in done.headers, done.text
 
 
@@ -87,7 +87,7 @@ async def test_quote_shows_the_total_and_the_expected_outcome(
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
     told = await finance.submit_action("wallet.quote", form)
     assert "Total" in told.text and "No: insufficient funds" in told.text
-    assert "Denied" in told.text
+    assert "Declined" in told.text
     told = await finance.submit_action("wallet.quote", form | {"amount": "5"})
     assert "Allowed</span>" in told.text and "Active" not in told.text
 

@@ -58,37 +58,39 @@ TAMPERING_SQL = {
     "every balance is the sum of its entries": (
         "UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'"
     ),
-    "every entry is between two accounts that exist": (
+    "every entry refers to two existing accounts": (
         "UPDATE entries SET credit_account = 5 WHERE position = 1"
     ),
-    "every entry belongs to a transaction that moved money": (
+    "every entry belongs to a completed transaction": (
         "UPDATE transactions SET status = 'failed' WHERE type = 'refund'"
     ),
-    "every transaction that moved money says what its entries say": (
+    "transaction amounts and fees match their entries": (
         "UPDATE transactions SET fee_amount = 3 WHERE type = 'pos_payment'"
     ),
-    "no account is below what it may be": (
+    "no account is below its minimum balance": (
         "ALTER TABLE accounts DROP CONSTRAINT never_overdrawn;"
         "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'"
     ),
-    "what is held is what is under review": ("UPDATE accounts SET held = 1 WHERE kind = 'wallet'"),
-    "what is refunded is what the refunds say, and never more than was paid": (
+    "held funds match payments under review": (
+        "UPDATE accounts SET held = 1 WHERE kind = 'wallet'"
+    ),
+    "refunded amounts match the refunds and never exceed the payment": (
         "UPDATE transactions SET refunded_amount = 1 WHERE type = 'pos_payment'"
     ),
-    "the limits used are what was sent": (
+    "daily and monthly usage matches the amounts sent": (
         "UPDATE accounts SET month_used = 0 WHERE kind = 'wallet'"
     ),
-    "what a card with a limit spent is what was paid with it": (
+    "daily spending of limited cards matches their payments": (
         "UPDATE cards SET day_spent = day_spent + 1"
     ),
-    "commission is earned once on cash that goes back and forth": (
+    "commission is paid once on cash that is deposited and withdrawn": (
         "UPDATE cash_matches SET amount = amount + 1"
     ),
-    "every wallet, float, settlement and clearing account has its holder": (
+    "every wallet, float, settlement and clearing account has a holder": (
         "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
         " VALUES (9, 'float', 9, 'Nobody', 'Nobody', 'SLE', true)"
     ),
-    "the figures are what the transactions say": (
+    "overview totals match the transactions": (
         "UPDATE figures SET fees = fees + 1 WHERE type = 'refund'"
     ),
 }
@@ -118,7 +120,7 @@ async def test_verify_finds_each_broken_claim(
         await books.close()
 
 
-CASH_CLAIM = "commission is earned once on cash that goes back and forth"
+CASH_CLAIM = "commission is paid once on cash that is deposited and withdrawn"
 
 
 @pytest.mark.parametrize(

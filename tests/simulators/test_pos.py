@@ -32,7 +32,7 @@ async def test_role_that_cannot_create_keys_gets_403_with_the_allowed_roles(
     visitor = await visitors.create_signed_in(role)
     answer = await visitor.get("/simulator/pos")
     assert answer.status_code == 403
-    assert "Those who may: System admin" in answer.text
+    assert "Available to: System admin" in answer.text
     for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
         refused = await visitor.post_form(path, {"processor_id": "prc_00000000000000"})
         assert refused.status_code == 403, path

@@ -35,7 +35,7 @@ _SECRET_KEY = "a secret key of thirty-two characters"
 _sequence = itertools.count(1)
 #: The tables that migrations insert rows into.
 _TABLES_GAINING_ROWS = frozenset({"public.compliance_rules", "public.installation"})
-_HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has its holder"
+_HOLDERS_CLAIM = "every wallet, float, settlement and clearing account has a holder"
 
 #: Another process that migrates a database.
 _MIGRATE_SCRIPT = """

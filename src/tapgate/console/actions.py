@@ -9,6 +9,7 @@ import msgspec
 from tapgate.console import stale_check
 from tapgate.console.forms import FormData
 from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.rendering import end_sentence
 from tapgate.console.site import Pages
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
@@ -33,13 +34,15 @@ class Field(NamedTuple):
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        return [one if isinstance(one, tuple) else (one, one) for one in self.choices]
+        return [
+            choice if isinstance(choice, tuple) else (choice, choice) for choice in self.choices
+        ]
 
 
 #: How long the old secret stays valid after a rotation.
 GRACE_FIELD: Final = Field(
     "grace_seconds",
-    "The old one ends",
+    "Old secret expires",
     "whole_choice",
     (
         ("0", "Immediately"),
@@ -87,7 +90,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         return self.endpoint.partition(" ")[2]
 
 
-_FORM_TEMPLATE: Final = "act.html"
+_FORM_TEMPLATE: Final = "action.html"
 
 #: Codes that only the ledger returns, and only if no transaction was executed under the idempotency
 #: key. The decline itself may have consumed the key.
@@ -110,119 +113,128 @@ _DECLINE_CODES: Final = frozenset(
 )
 
 
-def build_action_pages(acts: Iterable[Action]) -> Pages:
+def build_action_pages(actions: Iterable[Action]) -> Pages:
     """Return the pages that render and execute the actions."""
-    by_name = {act.name: act for act in acts}
+    by_name = {action.name: action for action in actions}
     pages = Pages()
 
-    @pages.get("/console/acts/{name}")
-    async def ask(visit: PageRequest, name: str) -> Reply[bytes]:
-        act = await _require_allowed(visit, by_name.get(name))
-        values = await _load_current_values(visit, act)
-        shown = {field.name: _get_initial_value(field, values, visit.query) for field in act.fields}
+    @pages.get("/console/actions/{name}")
+    async def show_form(request: PageRequest, name: str) -> Reply[bytes]:
+        action = await _require_allowed(request, by_name.get(name))
+        values = await _load_current_values(request, action)
+        initial = {
+            field.name: _get_initial_value(field, values, request.query) for field in action.fields
+        }
         return _render_form(
-            visit,
-            act,
-            shown,
-            request_id=_new_idempotency_key(visit, act),
-            mark=None
-            if act.prefill_path is None
-            else stale_check.fingerprint(_get_field_values(act, values)),
+            request,
+            action,
+            initial,
+            request_id=_new_idempotency_key(request, action),
+            fingerprint=None
+            if action.prefill_path is None
+            else stale_check.fingerprint(_get_field_values(action, values)),
         )
 
-    @pages.post("/console/acts/{name}")
-    async def do(visit: PageRequest, name: str) -> Reply[bytes]:
-        act = await _require_allowed(visit, by_name.get(name))
-        names, form = _get_path_params(act, visit.query), visit.form
+    @pages.post("/console/actions/{name}")
+    async def submit_form(request: PageRequest, name: str) -> Reply[bytes]:
+        action = await _require_allowed(request, by_name.get(name))
+        names, form = _get_path_params(action, request.query), request.form
         body: dict[str, Any] | None = None
-        if act.fields or act.moves_money:
-            body = _build_body(act, form)
+        if action.fields or action.moves_money:
+            body = _build_body(action, form)
         try:
-            if act.prefill_path is not None:
+            if action.prefill_path is not None:
                 stale_check.require_unchanged(
-                    form.get("seen"), _get_field_values(act, await _load_current_values(visit, act))
+                    form.get("seen"),
+                    _get_field_values(action, await _load_current_values(request, action)),
                 )
-            answer = await visit.send(act.method, build_path(act.path, names), body)
+            response = await request.send(action.method, build_path(action.path, names), body)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
                 raise
-            typed = {field.name: _get_submitted_value(field, form) for field in act.fields}
+            submitted = {field.name: _get_submitted_value(field, form) for field in action.fields}
             return _render_form(
-                visit,
-                act,
-                typed,
-                request_id=_get_next_idempotency_key(visit, act, error),
-                mark=form.get("seen"),
+                request,
+                action,
+                submitted,
+                request_id=_get_next_idempotency_key(request, action, error),
+                fingerprint=form.get("seen"),
                 error=error,
             )
-        if act.result_template is not None:
-            return visit.render(act.result_template, answer=answer, act=act, names=names)
-        then = (
-            visit.previous_path
-            if act.redirect_path is None
-            else build_path(act.redirect_path, {**_get_string_values(answer), **names})
+        if action.result_template is not None:
+            return request.render(
+                action.result_template, result=response, action=action, names=names
+            )
+        path = (
+            request.previous_path
+            if action.redirect_path is None
+            else build_path(action.redirect_path, {**_get_string_values(response), **names})
         )
-        return visit.redirect(
-            then,
-            act.success_message if act.message_field is None else f"{answer[act.message_field]}.",
+        return request.redirect(
+            path,
+            action.success_message
+            if action.message_field is None
+            else end_sentence(response[action.message_field]),
         )
 
     return pages
 
 
-async def _load_current_values(visit: PageRequest, act: Action) -> dict[str, Any]:
+async def _load_current_values(request: PageRequest, action: Action) -> dict[str, Any]:
     """Return the current values of the resource that an action changes."""
-    if act.prefill_path is None:
+    if action.prefill_path is None:
         return {}
-    values: dict[str, Any] = await visit.get(
-        build_path(act.prefill_path, _get_path_params(act, visit.query))
+    values: dict[str, Any] = await request.get(
+        build_path(action.prefill_path, _get_path_params(action, request.query))
     )
     return values
 
 
-def _get_field_values(act: Action, values: Mapping[str, Any]) -> list[Any]:
-    return [values.get(field.name) for field in act.fields]
+def _get_field_values(action: Action, values: Mapping[str, Any]) -> list[Any]:
+    return [values.get(field.name) for field in action.fields]
 
 
-def _new_idempotency_key(visit: PageRequest, act: Action) -> str | None:
-    return f"console-{visit.context.services.new_id():x}" if act.moves_money else None
+def _new_idempotency_key(request: PageRequest, action: Action) -> str | None:
+    return f"console-{request.context.services.new_id():x}" if action.moves_money else None
 
 
-def _get_next_idempotency_key(visit: PageRequest, act: Action, error: ApiError) -> str | None:
+def _get_next_idempotency_key(request: PageRequest, action: Action, error: ApiError) -> str | None:
     """Return the idempotency key for the next submission after an error.
 
     A decline is final, so a corrected form is a new request with a new key. After any other error
     the request may have been executed, so the key is kept to prevent a second execution.
     """
     declined = error.code in _DECLINE_CODES
-    return _new_idempotency_key(visit, act) if declined else visit.form.get("request_id")
+    return _new_idempotency_key(request, action) if declined else request.form.get("request_id")
 
 
-async def _require_allowed(visit: PageRequest, act: Action | None) -> Action:
-    if act is None:
+async def _require_allowed(request: PageRequest, action: Action | None) -> Action:
+    if action is None:
         raise ApiError(Code.NOT_FOUND)
-    await visit.require_access(act.endpoint, act.required_field)
-    fields = tuple(field for field in act.fields if visit.can_access(act.endpoint, field.name))
-    return msgspec.structs.replace(act, fields=fields)
+    await request.require_access(action.endpoint, action.required_field)
+    fields = tuple(
+        field for field in action.fields if request.can_access(action.endpoint, field.name)
+    )
+    return msgspec.structs.replace(action, fields=fields)
 
 
-def _get_path_params(act: Action, query: FormData) -> dict[str, str]:
+def _get_path_params(action: Action, query: FormData) -> dict[str, str]:
     """Return the path parameters of an action from the query."""
-    parts = (act.path + (act.prefill_path or "") + (act.redirect_path or "")).split("{")[1:]
-    return query.pick(*(part.partition("}")[0] for part in parts))
+    templates = action.path + (action.prefill_path or "") + (action.redirect_path or "")
+    return query.pick(*(part.partition("}")[0] for part in templates.split("{")[1:]))
 
 
-def _get_string_values(answer: Any) -> dict[str, str]:
+def _get_string_values(response: Any) -> dict[str, str]:
     """Return the string fields of a response, such as the id of a created resource."""
-    if not isinstance(answer, dict):
+    if not isinstance(response, dict):
         return {}
-    return {name: value for name, value in answer.items() if isinstance(value, str)}
+    return {name: value for name, value in response.items() if isinstance(value, str)}
 
 
 def _get_initial_value(field: Field, values: Mapping[str, Any], query: FormData) -> Any:
-    given = query.get(field.name)
-    if given is not None:
-        return given
+    value_in_query = query.get(field.name)
+    if value_in_query is not None:
+        return value_in_query
     value = values.get(field.name)
     return field.value if value is None else value
 
@@ -236,9 +248,9 @@ def _get_submitted_value(field: Field, form: FormData) -> Any:
     return field.name in form if field.kind == "check" else form.get(field.name)
 
 
-def _build_body(act: Action, form: FormData) -> dict[str, Any]:
+def _build_body(action: Action, form: FormData) -> dict[str, Any]:
     body: dict[str, Any] = {}
-    for field in act.fields:
+    for field in action.fields:
         value = _parse_field(field, form)
         if value is None and field.resets:
             value = ""
@@ -246,7 +258,7 @@ def _build_body(act: Action, form: FormData) -> dict[str, Any]:
             # `details.note` is the field `note` of the object `details`.
             outer, _, inner = field.name.partition(".")
             body[outer] = {**body.get(outer, {}), inner: value} if inner else value
-    if act.moves_money:
+    if action.moves_money:
         body["request_id"] = form.get("request_id")
     return body
 
@@ -290,26 +302,28 @@ def _parse_number(text: str | None) -> int | float | str | None:
 
 
 def _render_form(
-    visit: PageRequest,
-    act: Action,
+    request: PageRequest,
+    action: Action,
     values: Mapping[str, Any],
     *,
     request_id: str | None,
-    mark: str | None,
+    fingerprint: str | None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
-    wrong = (error.details or {}).get("fields", {}) if error is not None else {}
-    marked = {field.name for field in act.fields if field.kind != "hidden"}
-    told = {f"{name} {sentence}" for name, sentence in wrong.items() if name in marked}
-    return visit.render(
+    field_errors = (error.details or {}).get("fields", {}) if error is not None else {}
+    visible = {field.name for field in action.fields if field.kind != "hidden"}
+    field_messages = {
+        f"{name} {message}" for name, message in field_errors.items() if name in visible
+    }
+    return request.render(
         _FORM_TEMPLATE,
-        is_marked=error is not None and error.message in told,
-        act=act,
+        is_marked=error is not None and error.message in field_messages,
+        action=action,
         values=values,
         request_id=request_id,
-        seen=mark,
+        fingerprint=fingerprint,
         error=error,
-        wrong=wrong,
-        names=_get_path_params(act, visit.query),
-        address=f"{visit.context.path}?{visit.context.query.decode('ascii', 'ignore')}",
+        field_errors=field_errors,
+        names=_get_path_params(action, request.query),
+        address=f"{request.context.path}?{request.context.query.decode('ascii', 'ignore')}",
     )

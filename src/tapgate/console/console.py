@@ -69,7 +69,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 def build_console() -> PageSite:
     templates = build_environment(_PACKAGE)
-    templates.globals["acts"] = {act.name: act for act in ACTIONS}
+    templates.globals["actions"] = {action.name: action for action in ACTIONS}
     pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])
     return PageSite(
         "/console", pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)

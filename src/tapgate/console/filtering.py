@@ -14,31 +14,33 @@ class FilteredList(NamedTuple):
 
 
 async def get_filtered_list(
-    visit: PageRequest, path: str, labels: Mapping[str, str]
+    request: PageRequest, path: str, labels: Mapping[str, str]
 ) -> FilteredList:
     """Load a list, dropping the filters that the API rejects.
 
     `labels` maps the API's filter names to the labels on the page.
     """
-    asked = visit.query.pick(*labels, "cursor")
-    wrong: list[str] = []
+    filters = request.query.pick(*labels, "cursor")
+    problems: list[str] = []
     while True:
         try:
-            return FilteredList(await visit.get(path, asked), wrong)
+            return FilteredList(await request.get(path, filters), problems)
         except ApiError as error:
-            refused = _get_invalid_filters(error, asked)
-            if not refused:
+            invalid = _get_invalid_filters(error, filters)
+            if not invalid:
                 raise
-        for name, sentence in refused.items():
-            del asked[name]
-            wrong.append(f"{labels.get(name, name)} {sentence}.")
+        for name, sentence in invalid.items():
+            del filters[name]
+            problems.append(f"{labels.get(name, name)} {sentence}.")
 
 
-def _get_invalid_filters(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
-    if error.code is Code.OTP_REQUIRED and "card_serial" in asked:
+def _get_invalid_filters(error: ApiError, filters: Mapping[str, str]) -> dict[str, str]:
+    if error.code is Code.OTP_REQUIRED and "card_serial" in filters:
         # The message must not reveal whose card it is.
-        return {"card_serial": "is a restricted subscriber's: ask for a code on their page first"}
+        return {
+            "card_serial": "belongs to a restricted customer. Request an access code on their page"
+        }
     if error.code is not Code.VALIDATION_FAILED:
         return {}
     fields: Mapping[str, str] = (error.details or {}).get("fields", {})
-    return {name: sentence for name, sentence in fields.items() if name in asked}
+    return {name: sentence for name, sentence in fields.items() if name in filters}

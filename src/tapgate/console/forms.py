@@ -18,7 +18,7 @@ class FormData:
         try:
             pairs = parse_qsl(encoded.decode("ascii"), errors="strict", max_num_fields=_MAX_FIELDS)
         except ValueError:
-            raise ApiError(Code.INVALID_REQUEST, "The form or the address is malformed") from None
+            raise ApiError(Code.INVALID_REQUEST, "The form data or the URL is malformed") from None
         self._raw_values = dict(pairs)
         for name, value in pairs:
             if value.strip():

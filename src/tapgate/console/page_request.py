@@ -57,12 +57,12 @@ class PageRequest:
     async def read_form(self) -> None:
         """Parse the body into `form`. An uploaded file is the body itself and is not parsed."""
         kind = (self.context.get_header(b"content-type") or "").partition(";")[0].strip().lower()
-        sent = self.context.body if kind == FORM_CONTENT_TYPE else b""
-        if len(sent) > _LARGE_FORM_BYTES:
+        body = self.context.body if kind == FORM_CONTENT_TYPE else b""
+        if len(body) > _LARGE_FORM_BYTES:
             # Parsing a form with a photo would block the event loop, and payments with it.
-            self.form = await asyncio.to_thread(FormData, sent)
+            self.form = await asyncio.to_thread(FormData, body)
         else:
-            self.form = FormData(sent)
+            self.form = FormData(body)
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Any:
         """Send a GET request to the API; return the response body as an API client would see it."""
@@ -79,7 +79,7 @@ class PageRequest:
     async def _request(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
         call = self.context
         headers = {b"content-type": call.headers.get(b"content-type", b"")}
-        answer = await self._internal_api.dispatch(
+        response = await self._internal_api.dispatch(
             RequestContext(
                 services=call.services,
                 method=method,
@@ -92,9 +92,10 @@ class PageRequest:
                 caller=call.caller,
             )
         )
-        if isinstance(answer, Reply):
-            return answer if isinstance(answer.body, bytes) else msgspec.to_builtins(answer.body)
-        return msgspec.to_builtins(answer)
+        if not isinstance(response, Reply):
+            return msgspec.to_builtins(response)
+        is_file = isinstance(response.body, bytes)
+        return response if is_file else msgspec.to_builtins(response.body)
 
     def can_access(self, endpoint: str, field: str | None = None) -> bool:
         """Return whether the admin may call an endpoint, or send one of its restricted fields.
@@ -104,7 +105,10 @@ class PageRequest:
         return self._internal_api.can_call(self.principal, endpoint, field)
 
     async def require_access(
-        self, endpoint: str, field: str | None = None, sentence: str = "Your role may not do this"
+        self,
+        endpoint: str,
+        field: str | None = None,
+        sentence: str = "Your role doesn't have access to this",
     ) -> None:
         """Require access to an endpoint.
 
@@ -115,7 +119,7 @@ class PageRequest:
     async def get_file(self, path: str) -> Reply[bytes]:
         """Return a file from the API, with the console's security headers."""
         reply = await self.get(path)
-        assert isinstance(reply, Reply), "only asked of endpoints that give files"
+        assert isinstance(reply, Reply), "the endpoint does not return a file"
         reply.headers = {**reply.headers, **SECURITY_HEADERS}
         return reply
 
@@ -127,20 +131,20 @@ class PageRequest:
 
     def render(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
         settings, caller = self.context.services.settings, self.context.caller
-        sentence = None if self.is_partial else session.get_flash(self.context)
-        cookie = {} if sentence is None else {"Set-Cookie": session.clear_flash(self.context)}
+        flash = None if self.is_partial else session.get_flash(self.context)
+        cookie = {} if flash is None else {"Set-Cookie": session.clear_flash(self.context)}
         text = self._templates.get_template(template).render(
             values,
-            visit=self,
+            request=self,
             me=caller,
-            may=self.can_access,
+            can_access=self.can_access,
             path=self.context.path,
             query=self.query,
-            said=sentence,
-            is_part=self.is_partial,
+            flash=flash,
+            is_partial=self.is_partial,
             csrf=None if caller is None else session.get_csrf_token(self.context, caller),
             environment=settings.environment,
-            page_of=lambda public_id: get_page_path(public_id, self.can_access),
+            get_page_path=lambda public_id: get_page_path(public_id, self.can_access),
             has_simulators=self._has_simulators,
             currency=settings.currency,
             zone=str(settings.timezone),
@@ -162,7 +166,7 @@ class PageRequest:
         return settings.has_simulators and caller is not None and caller.role == "system_admin"
 
     def redirect(
-        self, path: str, said: str | None = None, cookie: str | None = None
+        self, path: str, message: str | None = None, cookie: str | None = None
     ) -> Reply[bytes]:
         """Redirect to another page of this site, with an optional flash message."""
         headers = dict(SECURITY_HEADERS)
@@ -170,8 +174,8 @@ class PageRequest:
             headers["HX-Redirect"] = path
         else:
             headers["Location"] = path
-        if cookie is None and said is not None:
-            cookie = session.set_flash(self.context, said)
+        if cookie is None and message is not None:
+            cookie = session.set_flash(self.context, message)
         if cookie is not None:
             headers["Set-Cookie"] = cookie
         return Reply(
@@ -196,14 +200,14 @@ class PageRequest:
 
         A fragment request may lose form input, so the sign-in page says that the session has ended.
         """
-        called = {}
+        params = {}
         if self.is_partial:
-            called = {"to": self.previous_path, "ended": "yes"}
+            params = {"to": self.previous_path, "ended": "yes"}
         elif self.context.method == "GET" and self.context.path != HOME_PATH:
-            called = {
+            params = {
                 "to": get_local_path(f"{self.context.path}?{self.context.query.decode('latin-1')}")
             }
-        address = f"{SIGN_IN_PATH}?{urlencode(called)}" if called else SIGN_IN_PATH
+        address = f"{SIGN_IN_PATH}?{urlencode(params)}" if params else SIGN_IN_PATH
         return self.redirect(address, cookie=session.clear_session(self.context))
 
     def render_json(self, value: Any) -> Reply[bytes]:
@@ -231,5 +235,5 @@ def build_path(template: str, names: Mapping[str, str]) -> str:
     for name, value in names.items():
         path = path.replace(f"{{{name}}}", quote(value, safe=""))
     if "{" in path:
-        raise ApiError(Code.INVALID_REQUEST, "The address of this page is not complete")
+        raise ApiError(Code.INVALID_REQUEST, "The URL is incomplete. Go back and try again.")
     return path

@@ -12,6 +12,12 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tapgate import ids
+from tapgate.console.labels import (
+    get_decline_reason,
+    get_resource_label,
+    get_transaction_status_label,
+    humanize,
+)
 
 #: id prefix -> (path of the page, endpoint that the page reads)
 _PAGES_BY_PREFIX: Final = {
@@ -23,29 +29,29 @@ _PAGES_BY_PREFIX: Final = {
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
 }
 
-_SPELLINGS: Final = {
-    short.lower(): short for short in ("API", "CSV", "ID", "KYC", "NFC", "OTP", "P2P", "PIN", "POS")
-} | {"cashin": "cash-in", "cashout": "cash-out"}
-
 
 @cache
 def build_environment(*packages: str) -> Environment:
     """Return the environment for the packages' templates; earlier packages take precedence."""
-    found = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {
+    environment.filters |= {
         "money": format_amount,
         "format_time": format_time,
         "humanize": humanize,
+        "transaction_status": get_transaction_status_label,
+        "decline_reason": get_decline_reason,
+        "resource_label": get_resource_label,
         "number": format_number,
         "age": format_age,
+        "end_sentence": end_sentence,
     }
-    return found
+    return environment
 
 
 def format_amount(amount: str | None, currency: str = "") -> str:
@@ -67,10 +73,10 @@ def format_time(moment: str | None) -> Markup | str:
     if not moment:
         return "–"
     try:
-        shown = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
+        text = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
     except ValueError:
         return moment
-    return Markup('<time datetime="{}">{}</time>').format(moment, shown)
+    return Markup('<time datetime="{}">{}</time>').format(moment, text)
 
 
 def format_age(moment: str, now: datetime) -> str:
@@ -83,20 +89,12 @@ def format_age(moment: str, now: datetime) -> str:
     return "just now"
 
 
-def humanize(name: str | None) -> str:
-    """Return a label for a name such as `under_review`, `NATIONAL_ID` or `pos_payment`."""
-    if not name:
-        return "–"
-    text = name.replace("_", " ").replace(".", ": ")
-    parts = [
-        _SPELLINGS.get(part.lower(), part)
-        for part in (text.lower() if name.isupper() else text).split(" ")
-    ]
-    sentence = " ".join(parts)
-    return sentence[0].upper() + sentence[1:]
+def end_sentence(text: str) -> str:
+    """Return an API message with a final period."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def get_page_path(public_id: str | None, may: Callable[[str], bool]) -> str | None:
+def get_page_path(public_id: str | None, can_access: Callable[[str], bool]) -> str | None:
     """Return the path of the page for an id; None if there is none or the viewer has no access."""
     page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
-    return page[0] + str(escape(public_id)) if page is not None and may(page[1]) else None
+    return page[0] + str(escape(public_id)) if page is not None and can_access(page[1]) else None

@@ -33,8 +33,8 @@ async def authenticate(call: RequestContext, charge: Charge) -> Principal | None
         return None
     try:
         return await call.services.authenticator.sessions.authenticate(token, charge)
-    except ApiError as refusal:
-        if refusal.code is not Code.UNAUTHORIZED:
+    except ApiError as error:
+        if error.code is not Code.UNAUTHORIZED:
             raise
         return None
 
@@ -53,9 +53,9 @@ def clear_session(call: RequestContext) -> str:
     return _build_cookie(call, _get_cookie_name(call, _SESSION_COOKIES), "", 0)
 
 
-def set_flash(call: RequestContext, sentence: str) -> str:
+def set_flash(call: RequestContext, message: str) -> str:
     """Return the `Set-Cookie` value of a flash message for the next page."""
-    text = base64.urlsafe_b64encode(sentence[:_MAX_FLASH_LENGTH].encode()).decode()
+    text = base64.urlsafe_b64encode(message[:_MAX_FLASH_LENGTH].encode()).decode()
     return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), text, _FLASH_SECONDS)
 
 
@@ -96,7 +96,7 @@ def require_same_origin(call: RequestContext) -> None:
     else:
         is_own = not origin or _get_host(origin) == call.get_header(b"host")
     if not is_own:
-        raise ApiError(Code.FORBIDDEN, "This form was sent by a page of another site")
+        raise ApiError(Code.FORBIDDEN, "This form was submitted from another site")
 
 
 def _get_host(origin: str) -> str | None:
@@ -110,6 +110,4 @@ def require_csrf_token(call: RequestContext, principal: Principal, in_form: str 
     given = call.get_header(CSRF_HEADER) or in_form or ""
     expected = get_csrf_token(call, principal)
     if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
-        raise ApiError(
-            Code.FORBIDDEN, "This page is of an earlier session: load it again and repeat"
-        )
+        raise ApiError(Code.FORBIDDEN, "Your session has changed. Reload the page and try again.")

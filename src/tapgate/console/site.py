@@ -98,34 +98,34 @@ class PageSite:
             asset = self._get_asset(call)
             if asset is not None:
                 return asset
-            visit = PageRequest(inside, call, self._templates)
+            request = PageRequest(inside, call, self._templates)
         except ApiError as error:
             return self.render_error(inside, call, error)
         try:
-            return await self._dispatch(visit)
+            return await self._dispatch(request)
         except ApiError as error:
-            return _render_error(visit, error)
+            return _render_error(request, error)
         except Exception as problem:
             _log.error(
                 "console.page_failed",
                 request_id=call.request_id,
                 failure=logs.describe_exception(problem),
             )
-            return _render_error(visit, ApiError(Code.INTERNAL_ERROR))
+            return _render_error(request, ApiError(Code.INTERNAL_ERROR))
 
     def render_error(
         self, inside: InternalApi, call: RequestContext, error: ApiError
     ) -> Reply[bytes]:
         """Render an error that occurred before the request was routed."""
-        visit = PageRequest(inside, _clear_query(call), self._templates)
+        request = PageRequest(inside, _clear_query(call), self._templates)
         if (
             error.code is Code.PAYLOAD_TOO_LARGE
             and call.caller is None
             and call.path != SIGN_IN_PATH
         ):
             # Only signed-in pages have forms this large, so the session must have ended.
-            return visit.redirect_to_sign_in()
-        return _render_error(visit, error)
+            return request.redirect_to_sign_in()
+        return _render_error(request, error)
 
     def _get_asset(self, call: RequestContext) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
@@ -133,21 +133,21 @@ class PageSite:
             return None
         return self._assets.serve(call, call.path.removeprefix(start))
 
-    async def _dispatch(self, visit: PageRequest) -> Reply[bytes]:
-        call = visit.context
+    async def _dispatch(self, request: PageRequest) -> Reply[bytes]:
+        call = request.context
         methods, names = self._router.find(call.path) or ({}, [])
         page = methods.get("GET" if call.method == "HEAD" else call.method)
         if page is None:
             raise _build_no_page_error(methods)
         if page.method != "GET":
             session.require_same_origin(call)
-            await visit.read_form()
+            await request.read_form()
         if not page.is_public:
             if call.caller is None:
-                return visit.redirect_to_sign_in()
+                return request.redirect_to_sign_in()
             if page.method != "GET":
-                session.require_csrf_token(call, call.caller, visit.form.get(session.CSRF_FIELD))
-        return await page.handler(visit, *names)
+                session.require_csrf_token(call, call.caller, request.form.get(session.CSRF_FIELD))
+        return await page.handler(request, *names)
 
 
 def _build_no_page_error(methods: Mapping[str, _PageRoute]) -> ApiError:
@@ -162,10 +162,10 @@ def _clear_query(call: RequestContext) -> RequestContext:
     return call
 
 
-def _render_error(visit: PageRequest, error: ApiError) -> Reply[bytes]:
+def _render_error(request: PageRequest, error: ApiError) -> Reply[bytes]:
     if error.code is Code.UNAUTHORIZED:
-        return visit.redirect_to_sign_in()
-    template = "problem.html" if visit.is_partial else "error.html"
-    reply = visit.render(template, error.status, error=error)
+        return request.redirect_to_sign_in()
+    template = "problem.html" if request.is_partial else "error.html"
+    reply = request.render(template, error.status, error=error)
     reply.headers = {**error.headers, **reply.headers}
     return reply

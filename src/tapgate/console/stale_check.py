@@ -17,9 +17,9 @@ def fingerprint(values: Any) -> str:
     return sha256(msgspec.json.encode(values)).hexdigest()[:32]
 
 
-def require_unchanged(seen: str | None, values: Any) -> None:
-    if seen != fingerprint(values):
+def require_unchanged(submitted: str | None, values: Any) -> None:
+    if submitted != fingerprint(values):
         raise ApiError(
             Code.INVALID_REQUEST,
-            "Somebody else has changed this meanwhile. Close this form and look again",
+            "Someone else changed this record. Close the form, reload and try again.",
         )

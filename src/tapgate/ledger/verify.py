@@ -27,15 +27,15 @@ CLAIMS: Final[dict[str, str]] = {
         SELECT 'acc_', a.id, format('balance %s, entries %s', a.balance, coalesce(s.total, 0))
         FROM accounts a LEFT JOIN sums s ON s.account_id = a.id
         WHERE a.checked AND a.balance <> coalesce(s.total, 0)""",
-    "every entry is between two accounts that exist": """
+    "every entry refers to two existing accounts": """
         SELECT 'txn_', e.transaction_id, 'an account is missing' FROM entries e
         WHERE NOT EXISTS (SELECT FROM accounts WHERE id = e.debit_account)
            OR NOT EXISTS (SELECT FROM accounts WHERE id = e.credit_account)""",
-    "every entry belongs to a transaction that moved money": """
-        SELECT 'txn_', e.transaction_id, coalesce('is ' || t.status, 'is missing')
+    "every entry belongs to a completed transaction": """
+        SELECT 'txn_', e.transaction_id, coalesce('status ' || t.status, 'transaction is missing')
         FROM entries e LEFT JOIN transactions t ON t.id = e.transaction_id
         WHERE t.id IS NULL OR t.status IN ('failed', 'under_review')""",
-    "every transaction that moved money says what its entries say": """
+    "transaction amounts and fees match their entries": """
         WITH moved AS (
             SELECT t.id, t.amount, t.fee_amount,
                    sum(e.amount) FILTER (WHERE e.debit_account = t.from_account
@@ -49,10 +49,10 @@ CLAIMS: Final[dict[str, str]] = {
         SELECT 'txn_', id, format('amount %s and fee %s, entries %s and %s', amount, fee_amount,
                                   coalesce(paid, 0), coalesce(fee, 0))
         FROM moved WHERE amount IS DISTINCT FROM paid OR fee_amount <> coalesce(fee, 0)""",
-    "no account is below what it may be": """
+    "no account is below its minimum balance": """
         SELECT 'acc_', id, format('balance %s, held %s, overdraft %s', balance, held, overdraft)
         FROM accounts WHERE checked AND balance - held + overdraft < 0""",
-    "what is held is what is under review": """
+    "held funds match payments under review": """
         WITH reviews AS (
             SELECT from_account, sum(t.held) AS held
             FROM transactions t JOIN accounts a ON a.id = from_account
@@ -60,7 +60,7 @@ CLAIMS: Final[dict[str, str]] = {
         SELECT 'acc_', a.id, format('held %s, under review %s', a.held, coalesce(r.held, 0))
         FROM accounts a LEFT JOIN reviews r ON r.from_account = a.id
         WHERE a.held <> coalesce(r.held, 0)""",
-    "what is refunded is what the refunds say, and never more than was paid": """
+    "refunded amounts match the refunds and never exceed the payment": """
         WITH refunds AS (
             SELECT original_id, sum(amount) AS amount FROM transactions
             WHERE type = 'refund' AND status = 'completed' GROUP BY original_id)
@@ -71,7 +71,7 @@ CLAIMS: Final[dict[str, str]] = {
            OR (t.status = 'refunded') <> (t.refunded_amount = t.amount)
            OR (t.status = 'partially_refunded')
               <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)""",
-    "the limits used are what was sent": """
+    "daily and monthly usage matches the amounts sent": """
         WITH sent AS (
             SELECT a.id,
                    coalesce(sum(t.amount - t.refunded_amount)
@@ -82,11 +82,11 @@ CLAIMS: Final[dict[str, str]] = {
                   AND date_trunc('month', t.usage_day) = date_trunc('month', a.usage_day)
             WHERE a.usage_day IS NOT NULL
             GROUP BY a.id)
-        SELECT 'acc_', a.id, format('used %s and %s, sent %s and %s', a.day_used, a.month_used,
-                                    s.day_used, s.month_used)
+        SELECT 'acc_', a.id, format('used %s (day) and %s (month), sent %s and %s',
+                                    a.day_used, a.month_used, s.day_used, s.month_used)
         FROM accounts a JOIN sent s USING (id)
         WHERE (a.day_used, a.month_used) <> (s.day_used, s.month_used)""",
-    "what a card with a limit spent is what was paid with it": """
+    "daily spending of limited cards matches their payments": """
         WITH spent AS (
             SELECT c.id, c.account_id, c.day_spent,
                    coalesce(sum(t.amount - t.refunded_amount), 0) AS paid
@@ -96,9 +96,9 @@ CLAIMS: Final[dict[str, str]] = {
                   AND t.status <> 'failed'
             WHERE c.daily_limit IS NOT NULL AND c.usage_day IS NOT NULL
             GROUP BY c.id)
-        SELECT 'acc_', account_id, format('a card spent %s, payments %s', day_spent, paid)
+        SELECT 'acc_', account_id, format('card spending %s, payments %s', day_spent, paid)
         FROM spent WHERE day_spent <> paid""",
-    "commission is earned once on cash that goes back and forth": """
+    "commission is paid once on cash that is deposited and withdrawn": """
         WITH recent AS (
             SELECT * FROM cash_matches
             WHERE matched_at >= (SELECT max(matched_at) FROM cash_matches) - interval '7 days'
@@ -113,7 +113,7 @@ CLAIMS: Final[dict[str, str]] = {
             WHERE a.kind = 'commission_expense'
               AND e.transaction_id IN (SELECT transaction_id FROM recent)
             GROUP BY 1)
-        SELECT 'txn_', m.transaction_id, 'is matched with a transaction that it does not reverse'
+        SELECT 'txn_', m.transaction_id, 'matched with a transaction that it does not reverse'
         FROM recent m
         LEFT JOIN transactions later ON later.id = m.transaction_id
         LEFT JOIN transactions earlier ON earlier.id = m.matched_id
@@ -136,16 +136,16 @@ CLAIMS: Final[dict[str, str]] = {
         FROM own JOIN transactions t USING (id) LEFT JOIN paid USING (id)
         WHERE t.id IN (SELECT transaction_id FROM recent)
           AND own.amount + coalesce(paid.amount, 0) > t.amount""",
-    "every wallet, float, settlement and clearing account has its holder": """
-        SELECT 'acc_', a.id, 'nobody holds it' FROM accounts a
+    "every wallet, float, settlement and clearing account has a holder": """
+        SELECT 'acc_', a.id, 'no holder' FROM accounts a
         WHERE a.owner_id IS NOT NULL
           AND NOT EXISTS (SELECT FROM subscribers WHERE account_id = a.id)
           AND NOT EXISTS (SELECT FROM agents
                           WHERE account_id = a.id OR commission_account_id = a.id)
           AND NOT EXISTS (SELECT FROM processors WHERE account_id = a.id)
           AND NOT EXISTS (SELECT FROM partners WHERE account_id = a.id)""",
-    "the figures are what the transactions say": """
-        WITH said AS (
+    "overview totals match the transactions": """
+        WITH actual AS (
             SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type,
                    CASE WHEN status IN ('failed', 'under_review') THEN status
                         ELSE 'completed' END AS outcome,
@@ -157,11 +157,11 @@ CLAIMS: Final[dict[str, str]] = {
                    sum(count) AS count, sum(amount) AS amount, sum(fees) AS fees
             FROM figures GROUP BY 1, 2, 3, 4)
         SELECT NULL, NULL,
-               format('%s UTC, %s %s %s: counted %s of %s and fees %s, there are %s of %s and %s',
+               format('%s UTC, %s %s %s: count %s, amount %s, fees %s; actual %s, %s and %s',
                       to_char(quarter AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'), type, outcome,
                       code, coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0),
                       coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))
-        FROM said s FULL JOIN counted c USING (quarter, type, outcome, code)
+        FROM actual s FULL JOIN counted c USING (quarter, type, outcome, code)
         WHERE (coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0))
            <> (coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))""",
 }

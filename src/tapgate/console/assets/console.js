@@ -1,9 +1,9 @@
-// What pages need beyond htmx: the dialog of acts, times in the viewer's zone, copying, progress,
-// problems told where they are seen, and that nobody loses their place when a part of a page changes.
+// Page behavior beyond htmx: the action dialog, local times, copying, upload progress, error messages,
+// and preserving focus and scroll position when part of a page changes.
 "use strict";
 
 (() => {
-  const UNREACHABLE = "The server does not answer. Nothing was sent twice; try again in a moment.";
+  const UNREACHABLE = "Can't reach the server. Check your connection and try again.";
   const dialog = () => document.getElementById("dialog");
   const shortTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   const longTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
@@ -17,27 +17,27 @@
     }
   }
 
-  // --- What went wrong ---
+  // --- Error messages ---
 
-  // An open dialog hides the rest of the page from everybody, so it has a place of its own.
-  function say(text = "") {
+  // An open dialog covers the page, so it has its own element for error messages.
+  function showProblem(text = "") {
     const place = document.getElementById(dialog()?.open ? "dialog-problem" : "problem");
     if (!place || place.textContent === text) return;
     place.replaceChildren();
     if (!text) return;
-    const said = document.createElement("p");
-    said.className = "problem";
-    said.textContent = text;
-    place.append(said);
-    said.scrollIntoView({ block: "nearest" });
+    const message = document.createElement("p");
+    message.className = "problem";
+    message.textContent = text;
+    place.append(message);
+    message.scrollIntoView({ block: "nearest" });
   }
 
-  function saysUnreachable() {
+  function isUnreachableShown() {
     return ["problem", "dialog-problem"].some((id) => document.getElementById(id)?.textContent === UNREACHABLE);
   }
 
-  // What a refusal says: it comes as a part of a page, or as the API's own answer.
-  function plain(text) {
+  // Returns the message of an error response, which is an HTML fragment or the API's JSON.
+  function extractMessage(text) {
     try {
       const { message, error } = JSON.parse(text);
       return message || error;
@@ -46,7 +46,7 @@
     }
   }
 
-  // --- The dialog ---
+  // --- Dialog ---
 
   function openDialog() {
     if (!dialog().open) dialog().showModal();
@@ -58,14 +58,14 @@
   }
 
   function emptyDialog() {
-    // Told a moment later: by then another form may be in it.
+    // The close event fires later, when another form may already be open.
     if (dialog().open) return;
     document.getElementById("dialog-body").replaceChildren();
     document.getElementById("dialog-problem").replaceChildren();
   }
 
-  // What is done is done: until the next page is there, the form must not look as if it waited.
-  function stayBusy(form) {
+  // Keep the form disabled after success, until the next page has loaded.
+  function keepDisabled(form) {
     form.classList.add("htmx-request");
     for (const button of form.querySelectorAll("button")) button.disabled = true;
   }
@@ -83,63 +83,63 @@
     setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
   }
 
-  // --- Nothing changes under the pointer of somebody who is about to click ---
+  // --- Avoid changing content under a pressed pointer ---
 
   let pressed = false;
-  const asked = new WeakMap();
+  const submitted = new WeakMap();
 
-  // Leaving a field says once more what was said while typing: that list is there already.
-  function isAskedAlready(form, event) {
+  // Leaving a field triggers `change` with the values that `input` has already submitted.
+  function isUnchanged(form, event) {
     const filters = String(new URLSearchParams(new FormData(form)));
-    if (event?.type !== "submit" && asked.get(form) === filters) return true;
-    asked.set(form, filters);
+    if (event?.type !== "submit" && submitted.get(form) === filters) return true;
+    submitted.set(form, filters);
     return false;
   }
 
-  // --- Places: what is opened, where the keyboard is, how much of a list is shown ---
+  // --- Preserved state: open elements, focus, loaded rows ---
 
-  const nameOf = (element) =>
+  const getLabel = (element) =>
     element.id || element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
 
-  // What follows by itself must not close what somebody reads, nor take the keyboard from it.
-  function placesIn(root) {
+  // An automatic refresh must not close open elements or move the focus.
+  function captureState(root) {
     const opened = [...root.querySelectorAll("details[open]")].map(({ id }) => id);
     const active = root.contains(document.activeElement) ? document.activeElement : null;
     return () => {
       for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
       if (!active) return;
-      const same = [...root.querySelectorAll(active.tagName)].find((one) => nameOf(one) === nameOf(active));
+      const same = [...root.querySelectorAll(active.tagName)].find((one) => getLabel(one) === getLabel(active));
       same?.focus({ preventScroll: true });
     };
   }
 
-  // The button is gone with what it brought: the keyboard goes on at the first new row.
-  function firstAfter(row) {
+  // The button is replaced by the rows it loads: move the focus to the first new row.
+  function focusFirstAfter(row) {
     return () => row?.nextElementSibling?.querySelector("a, button")?.focus({ preventScroll: true });
   }
 
-  function remember(values) {
+  function saveHistoryState(values) {
     history.replaceState({ ...history.state, ...values }, "");
   }
 
-  // Whoever comes back to a list finds as much of it as they had, where they were in it.
-  function showAgain({ pages, height = 0 }) {
+  // Restore the loaded rows and the scroll position when the user returns to a list.
+  function restoreList({ pages, height = 0 }) {
     const button = document.querySelector(".more button");
-    comesBack = pages > 0 && button !== null;
-    if (comesBack) {
-      document.addEventListener("htmx:afterSettle", () => showAgain({ pages: pages - 1, height }), { once: true });
+    isRestoring = pages > 0 && button !== null;
+    if (isRestoring) {
+      document.addEventListener("htmx:afterSettle", () => restoreList({ pages: pages - 1, height }), { once: true });
       button.click();
     } else if (height) scrollTo(0, height);
   }
 
-  let comesBack = false;
+  let isRestoring = false;
   let restore = null;
 
   // --- Files ---
 
   function showProgress(form, { loaded, total }) {
     const bar = form.querySelector("progress[data-upload]");
-    // Once all is sent, what is told is how much of the answer has come.
+    // After the upload, progress events report the download of the response.
     if (!bar || !total || bar.position < 0) return;
     bar.hidden = false;
     bar.max = total;
@@ -147,7 +147,7 @@
     const note = form.querySelector("[data-upload-note]");
     if (!note) return;
     const percent = Math.floor((100 * loaded) / total);
-    note.textContent = percent < 100 ? `${percent} % sent` : "Sent. Looking at the rows …";
+    note.textContent = percent < 100 ? `${percent}% uploaded` : "Uploaded. Checking rows…";
     if (percent >= 100) bar.removeAttribute("value");
   }
 
@@ -165,7 +165,7 @@
     const mebibytes = Math.floor(input.dataset.largest / 2 ** 20);
     const tooLarge = size > input.dataset.largest;
     input.setCustomValidity(
-      tooLarge ? `This file is larger than ${mebibytes} MiB.` : size ? "" : "This file is empty.",
+      tooLarge ? `File is larger than ${mebibytes} MiB. Choose a smaller file.` : size ? "" : "File is empty. Choose another file.",
     );
     input.reportValidity();
   }
@@ -183,17 +183,17 @@
     if (!note) return;
     note.replaceChildren();
     note.className = cursor || masked ? "notice" : "";
-    if (masked) note.append("Personal data hidden: the file has rows of restricted subscribers. ");
+    if (masked) note.append("Personal data hidden: the file includes restricted customers. ");
     if (!cursor) return;
     const next = document.createElement("a");
     address.searchParams.set("cursor", cursor);
     next.href = address;
     next.dataset.download = "";
-    next.textContent = "Download the next part";
-    note.append("There are more rows than one file holds. ", next);
+    next.textContent = "Download next file";
+    note.append("The export continues in another file. ", next);
   }
 
-  // A file that is fetched here can say that it is not all; one that the browser fetches cannot.
+  // Download with fetch to read the headers that state whether the export is complete.
   async function download(link) {
     if (link.getAttribute("aria-disabled")) return;
     const address = new URL(link.href);
@@ -201,43 +201,43 @@
     link.setAttribute("aria-disabled", "true");
     try {
       const current = { "HX-Request": "true", "HX-Current-URL": location.href };
-      const answer = await fetch(address, { headers: current });
-      if (answer.headers.has("HX-Redirect")) location.assign(answer.headers.get("HX-Redirect"));
-      else if (!answer.ok) say(plain(await answer.text()));
+      const response = await fetch(address, { headers: current });
+      if (response.headers.has("HX-Redirect")) location.assign(response.headers.get("HX-Redirect"));
+      else if (!response.ok) showProblem(extractMessage(await response.text()));
       else {
-        const named = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
-        save(await answer.blob(), named ? named[1] : "export.csv");
-        say();
+        const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") || "");
+        save(await response.blob(), named ? named[1] : "export.csv");
+        showProblem();
         noteDownload(address, {
-          cursor: answer.headers.get("X-Next-Cursor"),
-          masked: answer.headers.has("X-Masked"),
+          cursor: response.headers.get("X-Next-Cursor"),
+          masked: response.headers.has("X-Masked"),
         });
       }
     } catch {
-      say(UNREACHABLE);
+      showProblem(UNREACHABLE);
     } finally {
       link.removeAttribute("aria-disabled");
     }
   }
 
-  // --- When ---
+  // --- Event handlers ---
 
   document.addEventListener("DOMContentLoaded", () => {
     showTimes(document);
     dialog()?.addEventListener("close", emptyDialog);
-    // Escape must not lose what is shown only once.
+    // Escape must not close a dialog with a secret that is shown only once.
     dialog()?.addEventListener("cancel", (event) => {
       if (dialog().querySelector("[data-kept]")) event.preventDefault();
     });
   });
   window.addEventListener("load", () => {
-    if (history.state?.pages) showAgain(history.state);
+    if (history.state?.pages) restoreList(history.state);
   });
   window.addEventListener("pageshow", ({ persisted }) => {
     if (persisted) dialog()?.close();
   });
   window.addEventListener("pagehide", () => {
-    if (history.state?.pages) remember({ height: scrollY });
+    if (history.state?.pages) saveHistoryState({ height: scrollY });
   });
 
   document.addEventListener("click", (event) => {
@@ -261,24 +261,24 @@
 
   document.addEventListener("htmx:confirm", (event) => {
     const { elt, triggeringEvent } = event.detail;
-    if (elt.matches("form.filters") && isAskedAlready(elt, triggeringEvent)) event.preventDefault();
+    if (elt.matches("form.filters") && isUnchanged(elt, triggeringEvent)) event.preventDefault();
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
-    // What follows by itself takes away no sentence that somebody may be reading.
-    if (event.detail.requestConfig.triggeringEvent) say();
+    // An automatic refresh must not remove a message that the user may be reading.
+    if (event.detail.requestConfig.triggeringEvent) showProblem();
   });
-  // A refusal is told; what is on the page stays, with all that was typed.
+  // Show an error message and keep the page, including all input.
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
     if (xhr.status >= 400) {
       event.detail.shouldSwap = false;
-      say(plain(xhr.responseText));
-    } else if (target.matches(".more") && !comesBack) {
-      restore = firstAfter(target.previousElementSibling);
-      remember({ pages: (history.state?.pages || 0) + 1 });
+      showProblem(extractMessage(xhr.responseText));
+    } else if (target.matches(".more") && !isRestoring) {
+      restore = focusFirstAfter(target.previousElementSibling);
+      saveHistoryState({ pages: (history.state?.pages || 0) + 1 });
     } else if (target.id === "figures") {
       if (pressed) event.detail.shouldSwap = false;
-      else restore = placesIn(target);
+      else restore = captureState(target);
     }
   });
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -295,12 +295,12 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     endProgress(event.target);
-    if (event.detail.xhr.getResponseHeader("HX-Redirect")) stayBusy(event.target);
-    if (event.detail.successful && saysUnreachable()) say();
+    if (event.detail.xhr.getResponseHeader("HX-Redirect")) keepDisabled(event.target);
+    if (event.detail.successful && isUnreachableShown()) showProblem();
   });
-  document.addEventListener("htmx:responseError", (event) => asked.delete(event.target));
+  document.addEventListener("htmx:responseError", (event) => submitted.delete(event.target));
   document.addEventListener("htmx:sendError", (event) => {
-    asked.delete(event.target);
-    say(UNREACHABLE);
+    submitted.delete(event.target);
+    showProblem(UNREACHABLE);
   });
 })();

@@ -1,8 +1,8 @@
-// A photo that is chosen in a form becomes the text of a hidden field, as the interface takes it.
+// Encodes a selected photo as a data URL in a hidden field, the format that the API expects.
 "use strict";
 
 (() => {
-  const LARGEST = 5 * 1024 * 1024;
+  const MAX_BYTES = 5 * 1024 * 1024;
 
   function read(file) {
     return new Promise((resolve, reject) => {
@@ -13,18 +13,18 @@
     });
   }
 
-  async function take(input) {
+  async function encode(input) {
     const [file] = input.files;
     const field = input.form.elements.namedItem(input.dataset.picture);
     const button = input.form.querySelector("button[type=submit]");
-    input.setCustomValidity(file && file.size > LARGEST ? "Choose one of at most 5 MB." : "");
+    input.setCustomValidity(file && file.size > MAX_BYTES ? "File is larger than 5 MB. Choose a smaller file." : "");
     field.value = "";
     if (!file || !input.reportValidity()) return;
     button.disabled = true;
     try {
       field.value = await read(file);
     } catch {
-      input.setCustomValidity("This file cannot be read.");
+      input.setCustomValidity("Can't read this file. Choose another file.");
       input.reportValidity();
     } finally {
       button.disabled = false;
@@ -32,6 +32,6 @@
   }
 
   document.addEventListener("change", (event) => {
-    if (event.target.matches("input[data-picture]")) take(event.target);
+    if (event.target.matches("input[data-picture]")) encode(event.target);
   });
 })();

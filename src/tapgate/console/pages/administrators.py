@@ -13,10 +13,10 @@ _LIST_PATH = "/api/v1/admin/users"
 _ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
 _ROLES: Final = (
-    ("support_user", "Support user: registers, blocks and helps people"),
-    ("finance_user", "Finance user: moves money and pays out"),
-    ("compliance_user", "Compliance user: alerts, rules, the audit trail"),
-    ("system_admin", "System admin: everything"),
+    ("support_user", "Support: manages customers, cards and agents"),
+    ("finance_user", "Finance: moves money and makes payouts"),
+    ("compliance_user", "Compliance: reviews alerts, rules and the audit log"),
+    ("system_admin", "System admin: full access"),
 )
 
 ACTIONS = (
@@ -24,37 +24,42 @@ ACTIONS = (
         name="administrator.create",
         endpoint=f"POST {_LIST_PATH}",
         title="Add an administrator",
-        description="They sign in here with the e-mail and the password that you give them.",
+        description="Share the email and password with them. They use these to sign in.",
         button="Add administrator",
         fields=(
             Field("name", "Name"),
-            Field("email", "E-mail", "email"),
-            Field("role", "Role", "choice", _ROLES, hint="It cannot be changed later"),
-            Field("password", "Password", "secret", hint="At least 12 characters, not the name"),
+            Field("email", "Email", "email"),
+            Field("role", "Role", "choice", _ROLES, hint="Can't be changed later"),
+            Field(
+                "password",
+                "Password",
+                "secret",
+                hint="At least 12 characters, different from the name",
+            ),
         ),
-        success_message="The administrator is added.",
+        success_message="Administrator added.",
     ),
     Action(
         name="administrator.disable",
         endpoint=f"POST {_ITEM_PATH}/disable",
         title="Disable this administrator?",
-        description="They are signed out everywhere at once and cannot sign in. It can be undone.",
+        description="Signs them out everywhere and blocks sign-in. You can enable them again.",
         button="Disable",
-        success_message="The administrator is disabled.",
+        success_message="Administrator disabled.",
         is_dangerous=True,
     ),
     Action(
         name="administrator.enable",
         endpoint=f"POST {_ITEM_PATH}/enable",
         title="Enable this administrator?",
-        description="They can sign in again, with the password that they had.",
+        description="They can sign in again with their current password.",
         button="Enable",
-        success_message="The administrator is enabled.",
+        success_message="Administrator enabled.",
     ),
 )
 
 
 @pages.get("/console/administrators")
-async def list_administrators(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
-    return visit.render("administrators/list.html", found=found)
+async def list_administrators(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(_LIST_PATH, request.query.pick("cursor"))
+    return request.render("administrators/list.html", found=found)

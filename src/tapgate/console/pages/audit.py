@@ -14,16 +14,16 @@ _NEWEST_LIMIT = 100  # sealing lags by seconds, so one of the newest 100 entries
 
 
 @pages.get("/console/audit")
-async def list_entries(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get(_LOGS_PATH, visit.query.pick(*_FILTERS, "cursor"))
-    return visit.render("audit/list.html", found=found, filters=_FILTERS)
+async def list_entries(request: PageRequest) -> Reply[bytes]:
+    found = await request.get(_LOGS_PATH, request.query.pick(*_FILTERS, "cursor"))
+    return request.render("audit/list.html", found=found, filters=_FILTERS)
 
 
 @pages.get("/console/audit/verify")
-async def verify_chain(visit: PageRequest) -> Reply[bytes]:
+async def verify_chain(request: PageRequest) -> Reply[bytes]:
     outcome, newest = await asyncio.gather(
-        visit.get("/api/v1/audit/verify", visit.query.pick("full")),
-        visit.get(_LOGS_PATH, {"limit": _NEWEST_LIMIT}),
+        request.get("/api/v1/audit/verify", request.query.pick("full")),
+        request.get(_LOGS_PATH, {"limit": _NEWEST_LIMIT}),
     )
     sealed = next((entry for entry in newest["data"] if entry["hash"] is not None), None)
-    return visit.render("audit/verified.html", outcome=outcome, sealed=sealed)
+    return request.render("audit/verified.html", outcome=outcome, sealed=sealed)

@@ -98,8 +98,8 @@ ACTIONS = (
 
 @pages.get("/console/cards")
 async def list_cards(request: PageRequest) -> Reply[bytes]:
-    found, wrong = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
-    return request.render("cards/list.html", found=found, wrong=wrong)
+    found, filter_errors = await get_filtered_list(request, "/api/v1/cards", _FILTERS)
+    return request.render("cards/list.html", found=found, filter_errors=filter_errors)
 
 
 @pages.get("/console/cards/{serial}")

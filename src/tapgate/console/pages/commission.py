@@ -74,19 +74,19 @@ def _render_form(
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     fields = {} if error is None else (error.details or {}).get("fields", {})
-    wrong = {}
+    field_errors = {}
     for path, sentence in fields.items():
         place, _, name = path.removeprefix("data[").partition("].")
         if place.isdigit() and int(place) < len(rules):
             rule = rules[int(place)]
-            wrong[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
+            field_errors[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
     return request.render(
         "limits/commission.html",
-        act=_CHANGE_ACTION,
+        action=_CHANGE_ACTION,
         address=request.context.path,
         error=error,
-        is_marked=bool(wrong),
-        wrong=wrong,
+        is_marked=bool(field_errors),
+        field_errors=field_errors,
         commissions=group_by_tier(rules),
-        seen=mark,
+        fingerprint=mark,
     )

@@ -8,9 +8,9 @@ import msgspec
 from tapgate.console import stale_check
 from tapgate.console.actions import Action, Field
 from tapgate.console.forms import FormData
+from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
-from tapgate.console.rendering import humanize
 from tapgate.console.site import Pages
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
@@ -181,21 +181,21 @@ def _build_request_steps(kind: str, form: _FeeForm) -> list[dict[str, Any]]:
 def _render_form(
     request: PageRequest, kind: str, form: _FeeForm, error: ApiError | None = None
 ) -> Reply[bytes]:
-    wrong = _map_field_errors(form, error)
-    if error is not None and wrong:  # the API's own message refers to its field paths
+    field_errors = _map_field_errors(form, error)
+    if error is not None and field_errors:  # the API's own message refers to its field paths
         error = ApiError(error.code, "Fix the highlighted fields and try again.")
     is_payment = kind in chart.PAYMENT_TYPES  # their refunds return the fee to the receiver
     return request.render(
         "limits/fee.html",
-        act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
+        action=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
         address=request.context.path,
         error=error,
-        wrong=wrong,
+        field_errors=field_errors,
         steps=[*form.steps, *[(None, None)] * _EMPTY_ROWS],
         last_rate=form.last_rate,
         payers=("receiver",) if is_payment else ("sender", "receiver"),
         payer=form.payer,
-        seen=form.fingerprint,
+        fingerprint=form.fingerprint,
     )
 
 

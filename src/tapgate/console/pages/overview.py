@@ -17,28 +17,28 @@ ACTIONS = (
     Action(
         name="ledger.verify",
         endpoint="POST /api/v1/ledger/verify",
-        title="Prove the books now?",
-        description="Every balance is computed again from the entries alone. Payments go on "
-        "meanwhile; with millions of transactions it takes some time.",
-        button="Prove the books",
-        success_message="The books were proven",
+        title="Verify the ledger now?",
+        description="Recalculates every balance from ledger entries. Payments continue; large "
+        "ledgers take a few minutes.",
+        button="Verify ledger",
+        success_message="Ledger verified.",
         result_template="proof.html",
     ),
 )
 
 
 @pages.get("/console")
-async def show_overview(visit: PageRequest) -> Reply[bytes]:
-    found = await visit.get("/api/v1/overview", visit.query.pick("period"))
-    return visit.render(
+async def show_overview(request: PageRequest) -> Reply[bytes]:
+    found = await request.get("/api/v1/overview", request.query.pick("period"))
+    return request.render(
         "overview.html",
         found=found,
         periods=PERIODS,
-        volume=_build_chart(visit, found, "amount"),
-        counts=_build_chart(visit, found, "completed", "failed"),
+        volume=_build_chart(request, found, "amount"),
+        counts=_build_chart(request, found, "completed", "failed"),
     )
 
 
-def _build_chart(visit: PageRequest, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
-    zone = visit.context.services.settings.timezone
+def _build_chart(request: PageRequest, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
+    zone = request.context.services.settings.timezone
     return charts.build_bar_chart(found["buckets"], kinds, period=found["period"], zone=zone)

@@ -10,59 +10,59 @@ pages = Pages()
 
 
 @pages.get(SIGN_IN_PATH, public=True)
-async def show_sign_in_form(visit: PageRequest) -> Reply[bytes]:
-    if visit.context.caller is not None:
-        return visit.redirect(_get_destination(visit))
-    return visit.render("sign_in.html", problem=None, email=None, to=_get_destination(visit))
+async def show_sign_in_form(request: PageRequest) -> Reply[bytes]:
+    if request.context.caller is not None:
+        return request.redirect(_get_destination(request))
+    return request.render("sign_in.html", problem=None, email=None, to=_get_destination(request))
 
 
 @pages.post(SIGN_IN_PATH, public=True)
-async def sign_in(visit: PageRequest) -> Reply[bytes]:
-    form = visit.form
+async def sign_in(request: PageRequest) -> Reply[bytes]:
+    form = request.form
     email, password = form.get("email"), form.get_raw("password")
     try:
-        tokens = await visit.send(
+        tokens = await request.send(
             "POST", "/api/v1/admin/login", {"email": email or "", "password": password or ""}
         )
     except ApiError as error:
-        reply = visit.render(
+        reply = request.render(
             "sign_in.html",
             error.status,
             problem=_format_error(error),
             email=email,
-            to=_get_destination(visit),
+            to=_get_destination(request),
         )
         reply.headers = {**error.headers, **reply.headers}
         return reply
-    if visit.context.caller is not None:
+    if request.context.caller is not None:
         # The new cookie replaces the previous session's token, so end that session explicitly.
-        await _end_session(visit)
-    return visit.redirect(
-        _get_destination(visit), cookie=session.set_session(visit.context, tokens["token"])
+        await _end_session(request)
+    return request.redirect(
+        _get_destination(request), cookie=session.set_session(request.context, tokens["token"])
     )
 
 
 @pages.post("/console/sign-out")
-async def sign_out(visit: PageRequest) -> Reply[bytes]:
-    await _end_session(visit)
-    reply = visit.redirect(SIGN_IN_PATH, cookie=session.clear_session(visit.context))
+async def sign_out(request: PageRequest) -> Reply[bytes]:
+    await _end_session(request)
+    reply = request.redirect(SIGN_IN_PATH, cookie=session.clear_session(request.context))
     # Clears what the simulators keep in session storage.
     reply.headers = {**reply.headers, "Clear-Site-Data": '"storage"'}
     return reply
 
 
-async def _end_session(visit: PageRequest) -> None:
-    await visit.send("POST", "/api/v1/admin/logout")
+async def _end_session(request: PageRequest) -> None:
+    await request.send("POST", "/api/v1/admin/logout")
 
 
-def _get_destination(visit: PageRequest) -> str:
+def _get_destination(request: PageRequest) -> str:
     """Return the page that was requested before the redirect to the sign-in page."""
-    return get_local_path(visit.query.get("to") or HOME_PATH)
+    return get_local_path(request.query.get("to") or HOME_PATH)
 
 
 def _format_error(error: ApiError) -> str:
     if error.code in (Code.UNAUTHORIZED, Code.VALIDATION_FAILED):
-        return "The e-mail or the password is not right."
+        return "Incorrect email or password."
     if error.code is Code.RATE_LIMITED:
-        return "Too many tries. Wait some minutes, then try again."
+        return "Too many attempts. Try again in a few minutes."
     return error.message or error.error

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any, Final
 
 from tapgate.console.actions import Action, Field
+from tapgate.console.labels import humanize
 from tapgate.console.page_request import PageRequest, build_path
-from tapgate.console.rendering import humanize
 from tapgate.console.site import Pages
 from tapgate.edge.endpoint import Reply
 from tapgate.notifications.events import WEBHOOK_EVENT_TYPES

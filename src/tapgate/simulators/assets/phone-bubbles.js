@@ -47,7 +47,7 @@ function createFooter(at, ...more) {
 }
 
 function createHiddenText(text) {
-  return createElement("span", "unseen", text);
+  return createElement("span", "visually-hidden", text);
 }
 
 export function renderSent(entry) {

@@ -1,0 +1,95 @@
+"""Labels for the API's values: transaction types, statuses, decline codes and roles."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tapgate import ids
+from tapgate.errors import TABLE, Code
+from tapgate.ledger import chart
+
+_LABELS: Final[Mapping[str, str]] = {
+    chart.TRANSFER_P2P: "Send money",
+    chart.TRANSFER: "Manual transfer",
+    chart.AGENT_CASHIN: "Cash-in",
+    chart.AGENT_CASHOUT: "Cash-out",
+    chart.AGENT_FUND: "Float top-up",
+    chart.AGENT_TRANSFER: "Float transfer",
+    chart.PARTNER_FUND: "Partner top-up",
+    chart.PROCESSOR_TRANSFER: "Merchant payout",
+    "in_app": "In-app",
+    "DRIVERS_LICENSE": "Driver's license",
+    "system_admin": "System admin",
+    "compliance_user": "Compliance",
+    "support_user": "Support",
+    "finance_user": "Finance",
+}
+
+#: Words that are spelled or named differently in labels.
+_WORDS: Final[Mapping[str, str]] = {
+    word.lower(): word
+    for word in ("API", "CSV", "ID", "IP", "KYC", "NFC", "OTP", "P2P", "PIN", "POS", "UID", "URL")
+} | {
+    "vip": "VIP",
+    "cashin": "cash-in",
+    "cashout": "cash-out",
+    "subscriber": "customer",
+    "processor": "merchant",
+}
+
+_DECLINE_REASONS: Final[Mapping[str, str]] = {
+    Code.SUBSCRIBER_BLOCKED: "Customer not active",
+    Code.CARD_NOT_ACTIVE: "Card not active",
+    Code.AGENT_NOT_ACTIVE: "Agent not active",
+    Code.PROCESSOR_SUSPENDED: "Merchant suspended",
+    Code.PARTNER_SUSPENDED: "Partner suspended",
+    Code.COMPLIANCE_REJECTED: "Rejected by compliance",
+    Code.TRANSACTION_LIMIT_EXCEEDED: "Over the transaction limit",
+    Code.CARD_LIMIT_EXCEEDED: "Over the card's daily limit",
+    Code.DAILY_LIMIT_EXCEEDED: "Over the daily limit",
+    Code.MONTHLY_LIMIT_EXCEEDED: "Over the monthly limit",
+    Code.MAX_BALANCE_EXCEEDED: "Over the recipient's maximum balance",
+}
+
+#: Labels of resources, by the prefix of their ids or the name of the path parameter.
+_RESOURCE_LABELS: Final[Mapping[str, str]] = {
+    ids.SUBSCRIBER: "Customer",
+    ids.AGENT: "Agent",
+    ids.PROCESSOR: "Merchant",
+    ids.TERMINAL: "Terminal",
+    ids.PARTNER: "Partner",
+    ids.ALERT: "Alert",
+    ids.RULE: "Rule",
+    ids.ADMIN: "Administrator",
+    ids.KEY: "API key",
+    ids.WEBHOOK_ENDPOINT: "Webhook endpoint",
+    ids.DELIVERY: "Delivery",
+    "serial": "Card",
+    "api_key_id": "Signing key",
+}
+
+
+def humanize(name: str | None) -> str:
+    """Return a label for a name such as `under_review`, `NATIONAL_ID` or `card.linked`."""
+    if not name:
+        return "–"
+    if name in _LABELS:
+        return _LABELS[name]
+    text = name.replace("_", " ").replace(".", " ")
+    words = (text.lower() if name.isupper() else text).split(" ")
+    label = " ".join(_WORDS.get(word.lower(), word) for word in words)
+    return label[0].upper() + label[1:]
+
+
+def get_transaction_status_label(status: str) -> str:
+    return "Declined" if status == "failed" else humanize(status)
+
+
+def get_decline_reason(code: str) -> str:
+    """Return the reason of a decline, such as `Insufficient funds`."""
+    return _DECLINE_REASONS.get(code) or TABLE[Code(code)][1]
+
+
+def get_resource_label(parameter: str, value: str) -> str:
+    """Return the kind of resource that a path parameter identifies, such as `Customer`."""
+    label = _RESOURCE_LABELS.get(value[:4]) or _RESOURCE_LABELS.get(parameter)
+    return label or humanize(parameter)
