@@ -342,5 +342,5 @@ def test_service_that_fails_to_start_is_reported_in_one_line_and_stops_the_rest(
 ) -> None:
     running = start(STAND_IN_FAILS="1")
     assert running.stop() == 1
-    assert running.read_errors == ["the gateway ended with status 7 while starting"]
+    assert running.read_errors == ["the gateway exited with status 7 while starting"]
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
