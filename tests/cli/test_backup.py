@@ -87,7 +87,7 @@ async def test_unprivileged_user_backs_up_and_restores_a_stopped_installation(
     assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
     status, _, complaint = await run_tapgate(new, "restore", path, uid=uid)
     assert status == 1
-    assert f"tapgate: {path} cannot be restored: it was made with the secret key" in complaint
+    assert f"tapgate: {path} cannot be restored: it was created with secret key" in complaint
     assert complaint.count("\n") == 1
     secrets = data_dir / "secrets.json"
     await asyncio.to_thread(shutil.copy, secrets, new / "secrets.json")
@@ -305,7 +305,7 @@ async def test_unauthenticated_flag_does_not_weaken_authenticated_backups(
         data, "restore", "--unauthenticated", path, url=empty_url
     )
     assert status == 1
-    assert "it is damaged, incomplete or was altered" in complaint
+    assert "it is damaged, incomplete or altered" in complaint
     assert await is_empty(empty_url)
 
 

@@ -142,11 +142,11 @@ async def test_restore_that_differs_from_the_manifest_is_rolled_back(
             {"tables": manifest.tables | {"login_failures": 2}},
             "login_failures: rows: restored '1', but the backup has '2'",
         ),
-        ({"tables": {"login_failures": 1}}, r"the backup lacks account_rules, .* in all\)"),
-        ({"figures": {"audit log: head": "0 it's"}}, "audit log: head: '0 0000"),
+        ({"tables": {"login_failures": 1}}, r"the backup is missing account_rules, .* in total\)"),
+        ({"figures": {"audit log: head": "0 it's"}}, "audit log: head: restored '0 0000"),
         (
             {"migrations": dict([*manifest.migrations.items()][:-1])},
-            "the columns of .* are not those of",
+            "the columns of .* do not match",
         ),
     ]:
         with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=complaint):
@@ -164,7 +164,7 @@ async def test_backup_that_does_not_fit_the_settings_is_rejected(database_url: s
     restore.require_restorable(manifest, **fits)
     restore.require_restorable(installed, **fits)
     for given, complaint in [
-        (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', and that of these settings"),
+        (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', but the configured key"),
         (fits | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
         with pytest.raises(StoreError, match=complaint):

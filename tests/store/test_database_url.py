@@ -73,14 +73,17 @@ def test_url_yields_session_settings(parameters: str, settings: dict[str, str]) 
     [
         (
             "sslmod=require",
-            "has the unsupported parameter 'sslmod'; settings of the session go into",
+            "has the unsupported parameter 'sslmod'. Pass session settings as",
         ),
         ("require_auth=scram-sha-256", "unsupported parameter 'require_auth'"),
         ("requirepeer=postgres", "unsupported parameter 'requirepeer'"),
         ("replication=database", "unsupported parameter 'replication'"),
         ("pgbouncer=true", "unsupported parameter 'pgbouncer'"),
         ("ssl=false", "unsupported parameter 'ssl'"),
-        ("channel_binding=require&sslmode=require", "channel_binding=require, which the driver"),
+        (
+            "channel_binding=require&sslmode=require",
+            "channel_binding=require, which is not supported",
+        ),
         ("gssencmode=require", "gssencmode=require, which is not supported. Remove it, or set"),
         ("sslsni=0", "sslsni=0, which is not supported"),
         ("client_encoding=latin1", "client_encoding=latin1, which is not supported"),

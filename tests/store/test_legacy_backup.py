@@ -102,18 +102,21 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("\\! touch {mark}\n", "rows: '0' came back"),
-        ("COPY public.accounts FROM PROGRAM 'touch {mark}';\n", "rows: '0' came back"),
-        ("CREATE TABLE public.made (x text);\n", "rows: '0' came back"),
-        ("COPY public.accounts (id) FROM stdin;\n\\.\n", "columns of accounts are not those"),
-        ("COPY public.accounts (id, nothing) FROM stdin;\n\\.\n", "columns of accounts are not"),
+        ("\\! touch {mark}\n", "rows: restored '0', but"),
+        ("COPY public.accounts FROM PROGRAM 'touch {mark}';\n", "rows: restored '0', but"),
+        ("CREATE TABLE public.made (x text);\n", "rows: restored '0', but"),
+        ("COPY public.accounts (id) FROM stdin;\n\\.\n", "columns of accounts do not match"),
+        (
+            "COPY public.accounts (id, nothing) FROM stdin;\n\\.\n",
+            "columns of accounts do not match",
+        ),
         ("COPY public.login_failures (email, address, failed_at) FROM stdin;\n" * 2, "cannot be"),
         (
             "COPY public.login_failures (email, address, failed_at) FROM stdin;\n\\.\n" * 2,
-            "columns of login_failures are not",
+            "columns of login_failures do not match",
         ),
         ("COPY public.login_failures (email, address, failed_at) FROM stdin;\na", "cannot be read"),
-        ("COPY pg_catalog.pg_authid (rolname) FROM stdin;\nx\n\\.\n", "rows: '0' came back"),
+        ("COPY pg_catalog.pg_authid (rolname) FROM stdin;\nx\n\\.\n", "rows: restored '0', but"),
         ("x" * 3_000_000, "cannot be read"),
     ],
 )
@@ -153,8 +156,8 @@ async def test_rows_are_read_correctly_at_any_chunk_size(
     [
         (lambda data: data[:-1], "not a Tapgate backup, or it is truncated"),
         (lambda data: data[: len(data) // 2], "not a Tapgate backup, or it is truncated"),
-        (lambda data: data[:3000] + bytes([data[3000] ^ 1]) + data[3001:], "damaged: its checksum"),
-        (lambda data: data.replace(b'"postgres":', b'"postgrez":'), "damaged: its checksum"),
+        (lambda data: data[:3000] + bytes([data[3000] ^ 1]) + data[3001:], "damaged: the checksum"),
+        (lambda data: data.replace(b'"postgres":', b'"postgrez":'), "damaged: the checksum"),
     ],
 )
 def test_damaged_file_is_rejected(

@@ -126,7 +126,7 @@ def test_file_of_another_secret_key_is_rejected_with_the_key_id() -> None:
     with pytest.raises(StoreError) as refused:
         open_sealed(seal(b"plain"), other)
     message = str(refused.value)
-    assert f"made with the secret key {VAULT.key_id}, and that of these settings is" in message
+    assert f"created with secret key {VAULT.key_id}, but the configured key is" in message
     assert "\n" not in message
 
 

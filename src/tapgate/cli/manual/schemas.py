@@ -141,7 +141,7 @@ def _render_rule(schema: Schema) -> str:
     default = schema.get("default")
     if default is not None:
         words.append(f"default {format_code(default)}")
-    return "; ".join(dict.fromkeys(words))
+    return "; ".join(dict.fromkeys(word.removesuffix(".") for word in words))
 
 
 def _list_rules(schema: Schema) -> Iterator[str]:

@@ -227,7 +227,7 @@
     dialog()?.addEventListener("close", emptyDialog);
     // Escape must not close a dialog with a secret that is shown only once.
     dialog()?.addEventListener("cancel", (event) => {
-      if (dialog().querySelector("[data-kept]")) event.preventDefault();
+      if (dialog().querySelector("[data-saved]")) event.preventDefault();
     });
   });
   window.addEventListener("load", () => {
